@@ -19,14 +19,14 @@ from typing import Any
 
 from pages import put
 
-from discover_lib.base.files import rounded, write_json
+from discover_lib.base.files import write_json
 from discover_lib.base.tokens import count_tokens
 from discover_lib.core.rules import Rules
 from discover_lib.doors.episode import Episode
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
-from discover_lib.metrics.results import ALL
+from discover_lib.metrics.results import ALL, rounded
 from discover_lib.metrics.scores import scores_of
 from discover_lib.paper import Paper, PaperOptions, evaluation_results
 

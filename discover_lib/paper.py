@@ -29,12 +29,13 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import read_json, rounded, write_json
+from discover_lib.base.files import read_json, write_json
 from discover_lib.base.records import Record
 from discover_lib.engines.local.dialect import read_card
 from discover_lib.engines.local.names import base_folder
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
+from discover_lib.metrics.results import rounded
 from discover_lib.runs.evaluation import broken_replies, evaluated, lay_out_evaluation
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore

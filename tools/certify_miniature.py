@@ -5,9 +5,10 @@
 They belong to this version of the miniature; repeat the command after a change of its world or rules.
 """
 
-from discover_lib.base.files import data_folder, rounded, write_json
+from discover_lib.base.files import data_folder, write_json
 from discover_lib.core.rules import Rules
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+from discover_lib.metrics.results import rounded
 from discover_lib.tasks.certify import SHIPPED, certify_miniature
 
 

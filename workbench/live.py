@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from discover_lib.base.words import price_line
 from discover_lib.engines.llm.calls.exchange import CallCache, Completion, Request
 from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.runs.outcomes import price_line
 
 ATTEMPTS = 3  # a person is waiting, who can press the button again
 

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY, outputs_folder
-from discover_lib.base.localhost import HOST, choose_port, is_this_machine
+from discover_lib.cli.localhost import HOST, choose_port, is_this_machine
 from workbench.bar import page_of
 from workbench.serve import is_up, notebooks_folder
 from workbench.views.html import Markup, tag

@@ -1,7 +1,7 @@
 """The notebook server with the workbench's own front door: `python -m workbench.notebook_server marimo run …`.
 
 marimo serves the notebooks. Middleware adds the rest, in this order: refuse requests of other sites
-(`discover_lib.base.localhost`); show the first page, or let in the students of a class (`workbench.lessons.classroom`);
+(`discover_lib.cli.localhost`); show the first page, or let in the students of a class (`workbench.lessons.classroom`);
 open copies for editing (`workbench.notebook_copies`); put the bar and the introduction into each page
 (`workbench.first_sight`). All of them are registered with marimo.
 """
@@ -24,7 +24,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discover_lib.base.files import outputs_folder
-from discover_lib.base.localhost import OwnPages
+from discover_lib.cli.localhost import OwnPages
 from workbench.bar import bar, moved
 from workbench.first_sight import FirstSight
 from workbench.notebook_copies import HOME_VARIABLE, NotebookCopies, copy_button

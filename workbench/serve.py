@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY
-from discover_lib.base.localhost import HOST
+from discover_lib.cli.localhost import HOST
 from workbench.bar import PAGES
 
 if TYPE_CHECKING:

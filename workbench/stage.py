@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.json_text import whole_texts
+from discover_lib.base.json_text import whole_characters
 from discover_lib.core.conversation import Candidate
 from workbench.live import Errand
 from workbench.pages import conversation_page
@@ -90,7 +91,8 @@ class StagePlayer:
             for number, branch in enumerate(session.branches)
         ]
         with self.widget.hold_sync():  # one message: no moment at which place and record do not fit
-            self.widget.record = whole_texts(stage_of(strips, self._moments))
+            record = json.dumps(stage_of(strips, self._moments), ensure_ascii=False)
+            self.widget.record = json.loads(whole_characters(record))
             if (session.settings, self._before) != self._chosen:
                 self._chosen = (session.settings, self._before)
                 self.widget.setup = conversation_page.setup(session, self._before)

@@ -1,4 +1,4 @@
-"""Files and folders, and ending long work cleanly.
+"""Files and folders.
 
 Input and output lie beside the package in a checkout: `data_folder()` is read and never written, `outputs_folder()`
 holds runs and sessions and can be deleted; the variables DISCOVER_DATA and DISCOVER_OUTPUTS name other places.  Where
@@ -8,14 +8,11 @@ Writes are atomic.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
-import signal
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, TextIO
@@ -64,10 +61,8 @@ def read_json(path: Path, error: type[DiscoverError] = DiscoverError) -> Any:
     text = read_text(path, error)
     try:
         return json.loads(text)
-    except json.JSONDecodeError as problem:
-        raise error(f"{path}: not JSON (line {problem.lineno}: {problem.msg})") from None
-    except RecursionError:
-        raise error(f"{path}: nested too deep") from None
+    except (ValueError, RecursionError) as problem:  # also numbers of too many digits and lists in too many lists
+        raise error(f"{path}: not JSON ({problem})") from None
 
 
 def read_json_lines(path: Path) -> Iterator[Any]:
@@ -84,34 +79,8 @@ def read_json_lines(path: Path) -> Iterator[Any]:
             raise DiscoverError(f"{path}: line {number} is not JSON ({error})") from None
 
 
-def read_yaml(path: Path, error: type[DiscoverError] = DiscoverError) -> Any:
-    """The data of a YAML file of the library.
-
-    The data is kept as JSON among the files that Python compiles, because to read YAML takes a hundred times as long.
-
-    Raises:
-        error: the file is not YAML in UTF-8.
-    """
-    source, kept = path.read_bytes(), path.parent / "__pycache__" / f"{path.name}.json"
-    digest = hashlib.sha256(source).hexdigest()
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        found = json.loads(kept.read_bytes())
-        if found["source"] == digest:
-            return found["data"]
-    import yaml
-
-    try:
-        data = _parsed_yaml(source.decode())
-    except (UnicodeDecodeError, yaml.YAMLError) as problem:
-        raise error(f"{path.name}: not YAML in UTF-8: {' '.join(str(problem).split())}") from None
-    with suppress(OSError, TypeError):  # a read-only folder, or values that JSON does not have
-        whole = {"source": digest, "data": data}
-        if not sys.dont_write_bytecode and json.loads(json.dumps(whole)) == whole:
-            write_json(kept, whole)
-    return data
-
-
-def _parsed_yaml(text: str) -> Any:
+def parsed_yaml(text: str) -> Any:
+    """The data of a YAML text, by the fast parser where it is installed."""
     import yaml
 
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
@@ -128,7 +97,7 @@ def load_yaml(path: Path) -> Any:
     text = read_text(path)
     try:
         why = _why_refused(text)
-        data = None if why else _parsed_yaml(text)
+        data = None if why else parsed_yaml(text)
     except (yaml.YAMLError, ValueError) as error:  # a date that does not exist is a ValueError
         why = f"not valid YAML: {' '.join(str(error).split())}"
     if why:
@@ -168,9 +137,7 @@ def write_lines(path: Path, items: Iterable[Any]) -> None:
 def write_text_lines(path: Path, lines: Iterable[str]) -> None:
     """Write lines: all of them, or no file."""
     with whole_file(path) as file:
-        for line in lines:
-            file.write(line)
-            file.write("\n")
+        file.writelines(f"{line}\n" for line in lines)
 
 
 def writable(folder: Path) -> Path:
@@ -224,36 +191,3 @@ def whole_folder(path: Path) -> Iterator[Path]:
     finally:
         for each in (partial, earlier):
             shutil.rmtree(each, ignore_errors=True)
-
-
-def rounded(value: Any) -> Any:
-    """Plain values without the last digits of floats, which the order of a processor's sums decides."""
-    if isinstance(value, float):
-        return float(f"{value:.10g}")
-    if isinstance(value, Mapping):
-        return {key: rounded(item) for key, item in value.items()}
-    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-@contextmanager
-def graceful_stop(request_stop: Callable[[], object]) -> Iterator[None]:
-    """The first Ctrl-C or SIGTERM calls `request_stop`, for a clean end; the next one raises KeyboardInterrupt.
-
-    So too where SIGINT came ignored, as in a process that a shell started in the background.  What was there before
-    is put back at the end.
-    """
-    requested = False
-
-    def handle(number: int, frame: object) -> None:
-        nonlocal requested
-        if requested:
-            raise KeyboardInterrupt
-        requested = True
-        request_stop()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: not set from Python

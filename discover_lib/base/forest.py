@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -57,16 +58,19 @@ def figure(graph: networkx.DiGraph[str], width: int = 1080, live: bool = False) 
         node = nodes[key]
         text = shortened(node["text"], nodes[parents[key]]["text"]) if key in parents else node["text"]
         said = f"{'✓' if node['satisfied'] else SIGNS[node['discovery']]} {text}"
-        lines = textwrap.wrap(_shown(said), letters, max_lines=2 * leaves[key], placeholder=" …")
+        lines = textwrap.wrap(escape(said, quote=False), letters, max_lines=2 * leaves[key], placeholder=" …")
         return "<br>".join(lines)
 
     looks = [LOOKS[node["discovery"]] for node in nodes.values()]
     cells = go.Icicle(
         ids=[WHOLE, *graph],
         parents=["", *(parents.get(key, WHOLE) for key in graph)],
-        labels=[_shown(graph.graph.get("topic") or "all intents"), *map(label, graph)],
+        labels=[escape(graph.graph.get("topic") or "all intents", quote=False), *map(label, graph)],
         values=[sum(leaves[key] for key in graph if key not in parents), *leaves.values()],
-        hovertext=["", *(f"{key} · {_shown(node['text'])} · {_state(node)}" for key, node in nodes.items())],
+        hovertext=[
+            "",
+            *(f"{key} · {escape(node['text'], quote=False)} · {_state(node)}" for key, node in nodes.items()),
+        ],
         hoverinfo="text",
         branchvalues="total",
         sort=False,
@@ -86,8 +90,3 @@ def figure(graph: networkx.DiGraph[str], width: int = 1080, live: bool = False) 
 
 def _state(node: Mapping[str, Any]) -> str:
     return f"{node['discovery']}, satisfied" if node["satisfied"] else node["discovery"]
-
-
-def _shown(text: str) -> str:
-    """A text whose markup plotly shows and does not read."""
-    return text.replace("&", "&amp;").replace("<", "&lt;")

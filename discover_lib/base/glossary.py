@@ -6,7 +6,6 @@ here, so that a page, a command and the paper mean the same thing by the same na
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,15 +43,6 @@ def _read_terms() -> dict[str, Term]:
 TERMS: Mapping[str, Term] = _read_terms()
 
 
-def meaning(name: str) -> str:
-    """The sentence of one term.
-
-    Raises:
-        KeyError: the glossary has no such word.
-    """
-    return TERMS[name].meaning
-
-
 def meanings(*names: str) -> str:
     """Words with their symbols and sentences, as one tooltip shows them, a line each.
 
@@ -60,14 +50,3 @@ def meanings(*names: str) -> str:
         KeyError: the glossary has no such word.
     """
     return "\n".join(TERMS[name].title for name in names)
-
-
-def as_markdown() -> str:
-    """The whole glossary as a table, the text of `docs/glossary.md`."""
-    rows = [f"| **{term.name}** | {term.symbol} | {term.meaning} | {term.source} |" for term in TERMS.values()]
-    head = "# Glossary\n\nGenerated from `discover_lib/base/glossary.txt`. Sections are the paper's.\n\n"
-    return head + "| term | symbol | meaning | paper |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
-
-
-if __name__ == "__main__":  # docs/glossary.md, made again
-    sys.stdout.buffer.write(as_markdown().encode("utf-8"))

@@ -21,10 +21,6 @@ HALVES = "surrogatepass"  # half a character, which a model can cut, is written 
 PATH = ("run", "artifact", "assistants", "trial", "turn", "intent")
 
 
-class IdError(DiscoverError):
-    """The text is not an id, or the id names no stored data; the message is one line."""
-
-
 @dataclass(frozen=True)
 class DiscoverId:
     """One conversation, turn or intent of a run, or all that share the given parts.
@@ -52,12 +48,12 @@ class DiscoverId:
     def parse(cls, text: str) -> DiscoverId:
         """
         Raises:
-            IdError: it is not of this form.
+            DiscoverError: it is not of this form.
         """
         parts = [None if part == ANY else unquote(part) for part in text.removeprefix(SCHEME).split("/")]
         values: dict[str, Any] = dict(zip(PATH, parts, strict=False))
         numbers = {name: values[name] for name in ("trial", "turn") if values.get(name) is not None}
         is_id = text.startswith(SCHEME) and len(parts) <= len(PATH) and "" not in parts and parts[0] is not None
         if not is_id or not all(each.isascii() and each.isdigit() for each in numbers.values()):
-            raise IdError(f"invalid id {text!r}; write {FORM}, * for all values of a part, %2F for a slash in a name")
+            raise DiscoverError(f"invalid id {text!r}; write {FORM}, * for all values of a part, %2F for a slash")
         return cls(**values | {name: int(each) for name, each in numbers.items()})

@@ -13,13 +13,9 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def to_json(value: Any) -> str:
-    """Compact JSON that SQLite can hold: text that is no valid Unicode is escaped, anything else stays readable."""
+    """Compact JSON that SQLite can hold: half a surrogate pair, cut off by a model, is escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, cut off by a model
-        return json.dumps(value, separators=(",", ":"))
-    return text
+    return text.encode(errors="backslashreplace").decode()
 
 
 def whole_characters(text: str) -> str:
@@ -27,18 +23,7 @@ def whole_characters(text: str) -> str:
 
     Two halves that belong together become one character, and any other half becomes a sign.
     """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def whole_texts(data: Any) -> Any:
-    """Plain data, its texts with `whole_characters`."""
-    text = json.dumps(data, ensure_ascii=False)
-    whole = whole_characters(text)
-    return data if whole is text else json.loads(whole)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def record_json(record: Any) -> str:

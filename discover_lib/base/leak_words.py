@@ -69,19 +69,9 @@ class Leak:
     other_ids: tuple[str, ...] = ()
 
 
-NOT_CHECKED = "not checked"
-
-
 def is_checkable(message: str, hidden: Iterable[str]) -> bool:
     """Whether `find_leaks` can read a message and every hidden text that it would compare it with."""
     return reads(message) and all(map(reads, hidden))
-
-
-def leaks_told(leaks: int, unchecked: int) -> str:
-    """A number of leaks in words: unchecked messages are named, so that 0 always means that all were checked."""
-    if not unchecked:
-        return str(leaks)
-    return f"{leaks}, {unchecked} {NOT_CHECKED}" if leaks else f"{unchecked} {NOT_CHECKED}"
 
 
 def find_leaks(message: str, hidden: Mapping[str, str], known: Iterable[str]) -> tuple[Leak, ...]:

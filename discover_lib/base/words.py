@@ -77,35 +77,10 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def price_line(dollars: float, unpriced: int, calls: int) -> str:
-    """What calls cost, those of unknown price counted apart: ``$0.5000 + 2 calls of unknown price``."""
-    if unpriced == calls > 0 and not dollars:
-        return "price unknown"
-    return f"${dollars:.4f}" + (f" + {counted(unpriced, 'call')} of unknown price" if unpriced else "")
-
-
 def duration(seconds: float) -> str:
     """Seconds as people say them: 45 s, 3 min 20 s, 2 h 5 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s" if rest and minutes < 10 else f"{minutes} min"
+    minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-
-
-TICK_WORDS = {1e9: "G", 1e6: "M", 1e3: "k"}
-
-
-def number(value: float) -> str:
-    """A figure as an axis or a legend shows it: three digits that count."""
-    size = abs(value)
-    for one, word in TICK_WORDS.items():
-        if size >= 10 * one or (size >= one and one > 1e3):
-            return f"{value / one:.3g}{word}".replace("-", "−")
-    shown = f"{value:,.0f}" if size >= 100 else f"{value:.3g}"
-    if 0 < size < 1e-4:
-        shown = f"{value:.1e}"
-    return shown.replace("-", "−")
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

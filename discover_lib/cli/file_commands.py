@@ -11,7 +11,6 @@ import typer
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, writable
 from discover_lib.base.ids import FORM, SCHEME, DiscoverId
-from discover_lib.base.tokens import token_count
 from discover_lib.cli.common import OWN_PANEL
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.intents import IntentTree
@@ -19,7 +18,7 @@ from discover_lib.dataset.authors_format import NO_VERDICTS, NOT_HELD, export_ru
 from discover_lib.dataset.export import Filters, Source, make_rows, write_hub_folder, write_rows, write_table
 from discover_lib.dataset.formats import write_jsonl
 from discover_lib.dataset.inspect_log import import_log, write_log
-from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
+from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions, token_count
 from discover_lib.metrics.transcript import in_words, reward_line, transcript
 from discover_lib.runs.evaluation import Resolved, resolve
 from discover_lib.runs.options import write_results
@@ -105,7 +104,7 @@ def export_files(
     typer.echo(f"{len(rows.sieved.kept)} {rows.kind} rows of {rows.sieved.considered} ({splits}) → {out}")
     typer.echo(f"left out: {dropped}")
     if rows.length is not None:
-        typer.echo(rows.length.sentence)
+        typer.echo(rows.length)
 
 
 def _export_conversations(run: Path, form: str, folder: Path) -> None:

@@ -18,7 +18,7 @@ import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, writable
-from discover_lib.base.words import counted, duration, price_line
+from discover_lib.base.words import counted, duration
 from discover_lib.cli.common import (
     DONE,
     NO_ACCESS,
@@ -56,7 +56,7 @@ from discover_lib.runs.options import (
     lay_out_evaluation,
     write_results,
 )
-from discover_lib.runs.outcomes import closing_lines, cost_line
+from discover_lib.runs.outcomes import closing_lines, cost_line, price_line
 from discover_lib.runs.store import FILE, RunStore
 from discover_lib.runs.units import SCORING
 from discover_lib.runs.work import cluster
@@ -459,7 +459,7 @@ def serve(
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
 ) -> None:
     """Serve simulated users to other trainers on localhost, over the OpenEnv protocol."""
-    from discover_lib.base.localhost import HOST, OwnPages, choose_port
+    from discover_lib.cli.localhost import HOST, OwnPages, choose_port
     from discover_lib.doors import openenv
 
     openenv.serve(

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.words import duration, number
+from discover_lib.base.words import duration
 from discover_lib.cli.common import DONE, STOPPED, Dollars, code_of_halt, progress
 from discover_lib.engines.local.dialect import PREFIX, is_local
 from discover_lib.engines.local.names import base_folder
@@ -27,6 +27,7 @@ from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
 from discover_lib.tasks import playing
 from discover_lib.tasks.playing import Tuning
+from discover_lib.tasks.told import number
 from discover_lib.train import training_job as jobs
 from discover_lib.train.access import Access
 from discover_lib.train.estimate import (
@@ -209,7 +210,6 @@ def push(
     out: Annotated[Path | None, typer.Option(help="Write the upload to this new folder instead.")] = None,
     merged: Annotated[bool, typer.Option("--merged", help="Upload merged weights in place of the adapter.")] = False,
     base_id: Annotated[str, typer.Option(help="Hub name of the base, if you trained from a local base folder.")] = "",
-    results: Annotated[Path | None, typer.Option(help="Evaluation run whose table goes into the model card.")] = None,
     private: Annotated[bool, typer.Option("--private", help="Make the upload private.")] = False,
 ) -> None:
     """Upload a trained model to the Hugging Face Hub, with a model card."""
@@ -217,7 +217,7 @@ def push(
 
     if (to is None) == (out is None):
         raise DiscoverError("choose one: --to USER/NAME to upload the model, or --out FOLDER to inspect it first")
-    publication = Publication(run, base_id, merged, results)
+    publication = Publication(run, base_id, merged)
     if to is not None:
         typer.echo(f"pushed → {publication.push(to, private=private)}")
     elif out is not None:

@@ -23,7 +23,7 @@ from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.formats import library, to_frame
 from discover_lib.dataset.inspect_log import was_judged
-from discover_lib.dataset.lengths import LengthReport, Table3, length_report, table_3
+from discover_lib.dataset.lengths import Table3, length_line, table_3
 from discover_lib.dataset.rows import Example, Kind, Origin, RowOptions, examples
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.scores import scores_of
@@ -189,7 +189,7 @@ class RowSet:
 
     Attributes:
         table: Table 3 of the conversations, under the rules that label the rows.
-        length: does length alone predict the label?  Of preference rows only.
+        length: how often the longer reply is chosen, in words; of preference rows only.
     """
 
     kind: Kind
@@ -199,7 +199,7 @@ class RowSet:
     sieved: Sieved
     splits: Mapping[str, Sequence[Example]]
     table: Table3
-    length: LengthReport | None
+    length: str | None
 
 
 def make_rows(
@@ -230,7 +230,7 @@ def make_rows(
         sieved,
         split_by_artifact(sieved.kept, test_share, seed),
         table_3((talk for source in sources for talk in source.conversations), options.rules),
-        length_report(each.row for each in sieved.kept) if kind == "preference" else None,
+        length_line(each.row for each in sieved.kept) if kind == "preference" else None,
     )
 
 
@@ -287,7 +287,7 @@ def description(rows: RowSet) -> dict[str, Any]:
             for split, kept in rows.splits.items()
         },
         "table_3": rows.table.rows(),
-        "length": {**dataclasses.asdict(rows.length), "sentence": rows.length.sentence} if rows.length else None,
+        "length": rows.length,
     }
 
 

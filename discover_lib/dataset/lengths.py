@@ -1,4 +1,4 @@
-"""Statistics of preference pairs: the paper's Table 3, margins, and whether length alone made the labels.
+"""Statistics of preference pairs: the paper's Table 3, margins, and how often the longer reply is chosen.
 
 Every mean carries its interval over artifacts (see `discover_lib.metrics.intervals`).
 """
@@ -8,22 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
+from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.rows import LabelledTurn, labelled_turns, total_of
-from discover_lib.metrics.intervals import CONFIDENCE, Estimate, grouped, percent
-
-if TYPE_CHECKING:
-    import numpy as np
+from discover_lib.metrics.intervals import CONFIDENCE, Estimate, bootstrap_mean, grouped, percent
 
 RESAMPLES = 1_000
-STRONG_AUC = 0.1  # distance of the whole interval from chance, from which length is called a predictor
 TAILS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
-FEWEST_ARTIFACTS = 10  # the fewest for a meaningful interval over artifacts
-
-LengthVerdict = Literal["predicts", "some", "not_distinguishable", "too_few"]
 
 
 @dataclass(frozen=True)
@@ -140,7 +134,7 @@ def _spread(artifacts: Sequence[str], values: Sequence[float]) -> Spread | None:
     return Spread(Estimate(mean, float(low), float(high), len(names), len(values)), sd)
 
 
-# -- does length alone predict the label? ---------------------------------------------------------------------------
+# -- lengths -----------------------------------------------------------------------------------------------------------
 
 
 def difference(row: Mapping[str, Any]) -> int:
@@ -153,112 +147,22 @@ def equal_discovery(row: Mapping[str, Any]) -> bool:
     return bool(row["chosen_discovered"] == row["rejected_discovered"])
 
 
-@dataclass(frozen=True)
-class LengthReport:
-    """Does length alone predict which reply is preferred?
-
-    Attributes:
-        auc: for two pairs drawn at random and shown in either order, the chance that the greater length difference
-            points at the chosen reply: 0.5 is chance, 1 means that longer is chosen, 0 that shorter is.
-        low, high: its 95% interval over artifacts; None with fewer than two.
-        chosen_longer, chosen_shorter: pairs; the rest are of equal length.
-        by_penalty: pairs of equal discovery, whose label the length penalty alone made.
-    """
-
-    verdict: LengthVerdict
-    n_pairs: int
-    n_artifacts: int
-    auc: float
-    low: float | None
-    high: float | None
-    chosen_longer: int
-    chosen_shorter: int
-    by_penalty: int
-
-    @property
-    def sentence(self) -> str:
-        """The verdict in words."""
-        way = "longer" if self.chosen_longer > self.chosen_shorter else "shorter"
-        interval = "" if self.low is None or self.high is None else f", 95% interval {self.low:.2f} to {self.high:.2f}"
-        words = {
-            "predicts": f"Length alone predicts the label: the {way} reply is preferred",
-            "some": f"Length says a little about the label: the {way} reply is preferred more often",
-            "not_distinguishable": "Length alone does not predict the label: not distinguishable from chance",
-            "too_few": "Too few artifacts to say whether length predicts the label",
-        }[self.verdict]
-        longer, shorter = (count / self.n_pairs for count in (self.chosen_longer, self.chosen_shorter))
-        return (
-            f"{words} (AUC {self.auc:.2f}, 0.5 is chance{interval}; "
-            f"{self.n_pairs} pairs of {self.n_artifacts} artifacts; the longer reply is chosen in "
-            f"{percent(longer)}, the shorter in {percent(shorter)})."
-        )
-
-
-def length_report(rows: Iterable[Mapping[str, Any]], resamples: int = RESAMPLES) -> LengthReport:
-    """Does length alone predict the label of preference rows?  The interval comes from resampled artifacts.
-
-    The verdict is "predicts" if the whole interval of the AUC is at least `STRONG_AUC` from chance.  It is "some" if
-    this interval, or the one of the share of pairs whose longer reply is chosen, excludes 0.5.
+def length_line(rows: Iterable[Mapping[str, Any]]) -> str:
+    """How often preference pairs prefer the longer reply, and how many labels the length penalty alone made.
 
     Raises:
         ValueError: no pairs.
     """
-    import numpy as np
-
     kept = list(rows)
     if not kept:
         raise ValueError("no pairs, so there are no lengths to compare")
-    differences = [difference(row) for row in kept]
-    by_artifact = grouped(zip((row["artifact"] for row in kept), differences, strict=True))
-    groups = [np.array(by_artifact[name], dtype=float) for name in sorted(by_artifact)]
-    low = high = None
-    often = False  # whether one of both lengths is chosen more often than chance
-    if len(groups) > 1:
-        drawn = np.random.default_rng(0).integers(0, len(groups), size=(resamples, len(groups)))
-        values = _aucs(groups, np.array([np.bincount(places, minlength=len(groups)) for places in drawn]))
-        low, high = (float(each) for each in np.quantile(values, TAILS))
-        leads, sizes = np.array([np.sign(each).sum() for each in groups]), np.array([len(each) for each in groups])
-        lead = np.quantile(leads[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), TAILS)
-        often = bool(lead[0] > 0 or lead[1] < 0)
-    return LengthReport(
-        verdict=_verdict(low, high, often, len(groups)),
-        n_pairs=len(kept),
-        n_artifacts=len(groups),
-        auc=float(_aucs(groups, np.ones((1, len(groups)), dtype=int))[0]),
-        low=low,
-        high=high,
-        chosen_longer=sum(each > 0 for each in differences),
-        chosen_shorter=sum(each < 0 for each in differences),
-        by_penalty=sum(map(equal_discovery, kept)),
+    longer, shorter = (
+        bootstrap_mean(grouped((row["artifact"], float(sign * difference(row) > 0)) for row in kept))
+        for sign in (1, -1)
     )
-
-
-def _verdict(low: float | None, high: float | None, often: bool, n_artifacts: int) -> LengthVerdict:
-    if low is None or high is None or n_artifacts < FEWEST_ARTIFACTS:
-        return "too_few"
-    if low >= 0.5 + STRONG_AUC or high <= 0.5 - STRONG_AUC:
-        return "predicts"
-    return "some" if often or low > 0.5 or high < 0.5 else "not_distinguishable"
-
-
-def _aucs(groups: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
-    """Area under the ROC curve of "how much longer is this reply than the other one" for "it is the chosen one".
-
-    Every pair is shown both ways round, so the positives are `d` and the negatives `−d`; the area is the share of
-    couples of pairs with dᵢ + dⱼ > 0, equal ones counting half.  Lengths take few values, so each value is counted
-    instead of sorting every sample.
-
-    Args:
-        times: `times[s, g]` says how often sample s holds group g.
-    """
-    import numpy as np
-
-    values = np.unique(np.concatenate(groups))
-    held = np.array([np.bincount(np.searchsorted(values, group), minlength=len(values)) for group in groups])
-    counts = times @ held  # sample × value
-    up_to = np.concatenate([np.zeros((len(counts), 1), dtype=int), counts.cumsum(axis=1)], axis=1)
-    low, high = np.searchsorted(values, -values, side="left"), np.searchsorted(values, -values, side="right")
-    total = up_to[:, -1:]
-    above, equal = total - up_to[:, high], up_to[:, high] - up_to[:, low]
-    couples = (counts * above).sum(axis=1) + (counts * equal).sum(axis=1) / 2
-    return couples / total[:, 0] ** 2
+    return (
+        f"The longer reply is chosen in a share of {longer} of the pairs, the shorter reply in {shorter} "
+        f"({counted(len(kept), 'pair')} of {counted(longer.n_artifacts, 'artifact')}). "
+        f"In {counted(sum(map(equal_discovery, kept)), 'pair')} both replies discover the same amount, so the length "
+        "penalty alone makes the label."
+    )

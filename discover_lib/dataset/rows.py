@@ -12,16 +12,16 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.json_text import to_json
 from discover_lib.base.records import RecordError
 from discover_lib.base.seeds import derive_seed
-from discover_lib.base.tokens import TokenCount, WireMessage
+from discover_lib.base.tokens import COUNTING, WireMessage, count_tokens
 from discover_lib.base.words import words
 from discover_lib.core.conversation import Candidate, Conversation, Message, Text, Turn
 from discover_lib.core.roles import AssistantError, Judge, UserVoice
@@ -154,6 +154,46 @@ class Origin:
         who, known = configuration.get("engine", {}), configuration.get
         judge, voice = who.get("judge", ""), who.get("voice", "")
         return cls(name, judge, voice, known("prompts", {}), known("code_version", ""))
+
+
+_count_cached = lru_cache(maxsize=65536)(count_tokens)  # every prompt repeats the one before it
+
+
+def count_texts(messages: Sequence[WireMessage]) -> int:
+    """Tokens of the messages' texts by the documented rule, without the tokens of a chat template."""
+    return sum(_count_cached(message["content"]) for message in messages)
+
+
+@dataclass(frozen=True)
+class TokenCount:
+    """A way of counting the tokens of a whole conversation, with the name that the data give it."""
+
+    name: str = f"{COUNTING}, texts only"
+    count: Callable[[Sequence[WireMessage]], int] = count_texts
+
+
+def token_count(base: str | None = None) -> TokenCount:
+    """Counting by the tokenizer and chat template of a base model, a folder or one that was downloaded before.
+
+    Where it is not present, or no base is named, the documented rule counts, and its name says so.
+    """
+    if base is None:
+        return TokenCount()
+    try:
+        from transformers import AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
+    except (ImportError, OSError, ValueError):
+        return TokenCount(f"{TokenCount.name} (no tokenizer of {base} on this machine)")
+    if tokenizer.chat_template is None:
+        return TokenCount(
+            f"tokenizer of {base}, texts only",
+            lambda messages: sum(len(tokenizer(message["content"]).input_ids) for message in messages),
+        )
+    return TokenCount(
+        f"tokenizer and chat template of {base}",
+        lambda messages: len(tokenizer.apply_chat_template(list(messages), return_dict=True)["input_ids"]),
+    )
 
 
 @dataclass(frozen=True)

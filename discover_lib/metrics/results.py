@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from discover_lib.base.glossary import meaning
+from discover_lib.base.glossary import TERMS
 from discover_lib.base.records import Record
 from discover_lib.metrics.discovery import DiscoveryScores, discovery_scores, why_undefined
 from discover_lib.metrics.intervals import Estimate, Values, bootstrap_mean, grouped, two_decimals
@@ -21,9 +20,6 @@ from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.satisfaction import SATISFIED, LeaveOut, SatisfactionScores, satisfaction_scores
 from discover_lib.metrics.scorer import FAMILIES, Family, letters, trigrams
 from discover_lib.metrics.scores import EMERGING, ConversationScores
-
-if TYPE_CHECKING:
-    import numpy
 
 ALL = "all"  # the scope that holds every domain
 PerUser = Mapping[str, Mapping[str, float]]  # assistant → user → number
@@ -50,7 +46,7 @@ class Measure:
     @property
     def meaning(self) -> str:
         """Its sentence in the glossary."""
-        return meaning(self.term)
+        return TERMS[self.term].meaning
 
     def shown(self, value: float) -> str:
         return two_decimals(value)
@@ -88,30 +84,21 @@ class Pool:
         self._measured: dict[str, PerUser] = {}
 
     @cached_property
-    def _units(self) -> list[str]:
-        return [each.unit for each in self.scores]
-
-    @cached_property
-    def _at(self) -> dict[str, dict[str, int]]:
-        """Assistant → user → place among `scores`."""
-        found: dict[str, dict[str, int]] = {name: {} for name in self.assistants}
-        for at, (unit, each) in enumerate(zip(self._units, self.scores, strict=True)):
-            found[each.assistant][unit] = at
-        return found
-
-    @cached_property
     def by_user(self) -> dict[str, dict[str, ConversationScores]]:
         """Assistant → user → conversation."""
-        return {name: {user: self.scores[at] for user, at in row.items()} for name, row in self._at.items()}
+        found: dict[str, dict[str, ConversationScores]] = {name: {} for name in self.assistants}
+        for each in self.scores:
+            found[each.assistant][each.unit] = each
+        return found
 
     @cached_property
     def users(self) -> tuple[str, ...]:
         """All users that anybody met."""
-        return tuple(dict.fromkeys(self._units))
+        return tuple(dict.fromkeys(each.unit for each in self.scores))
 
     @cached_property
     def artifact_of(self) -> dict[str, str]:
-        return {unit: each.artifact for unit, each in zip(self._units, self.scores, strict=True)}
+        return {each.unit: each.artifact for each in self.scores}
 
     def shared(self, has: Callable[[ConversationScores], bool] | None = None) -> tuple[str, ...]:
         """The users whose conversation every assistant has finished, and `has` says is fit."""
@@ -122,7 +109,7 @@ class Pool:
 
     @cached_property
     def _shared(self) -> tuple[str, ...]:
-        rows = self._at.values()
+        rows = self.by_user.values()
         return tuple(user for user in self.users if all(user in row for row in rows))
 
     @cached_property
@@ -135,26 +122,12 @@ class Pool:
         }
 
     @cached_property
-    def _courses(self) -> Courses:
-        return Courses(self.scores)
-
-    @cached_property
     def discovery(self) -> DiscoveryScores:
         return self.discovery_among(self.assistants)
 
     def discovery_among(self, assistants: Sequence[str]) -> DiscoveryScores:
         """Eq. 4 in the pool of these assistants, over the users whom all of the whole pool met."""
-        users = self.shared()
-        places = [[self._at[name][user] for user in users] for name in assistants]
-        if not users or not self._courses.alike(places):  # an error that names them, or intents in another order
-            return discovery_scores({name: self.levels[name] for name in assistants})
-        shares = self._courses.eq_4(places, self.emerging)
-        counted = [user for user, share in zip(users, shares[0], strict=True) if share is not None]
-        per_user = {
-            name: dict(zip(counted, (share for share in row if share is not None), strict=True))
-            for name, row in zip(assistants, shares, strict=True)
-        }
-        return DiscoveryScores(per_user, tuple(user for user in users if user not in per_user[assistants[0]]))
+        return discovery_scores({name: self.levels[name] for name in assistants})
 
     @property
     def why_no_eq_4(self) -> str:
@@ -178,20 +151,15 @@ class Pool:
             return self.discovery.per_user
         if measure == "satisfaction":
             return self.satisfaction.per_user
-        of, rows = MEASURE[measure].of, self._at.values()
-        if of is None and measure != "proportion":
+        of = MEASURE[measure].of if measure != "proportion" else self._proportion
+        if of is None:
             raise LookupError(f"no conversation has the measure {measure!r} alone; it needs a whole pool")
-        numbers = self.proportions() if of is None else [of(each) for each in self.scores]
-        users = [user for user in self.shared() if all(numbers[row[user]] is not None for row in rows)]
-        return {name: {user: numbers[row[user]] or 0.0 for user in users} for name, row in self._at.items()}
+        rows = {name: {user: of(each) for user, each in row.items()} for name, row in self.by_user.items()}
+        users = [user for user in self.shared() if all(row[user] is not None for row in rows.values())]
+        return {name: {user: row[user] or 0.0 for user in users} for name, row in rows.items()}
 
-    def proportions(self, turn: int | None = None, emerging: float | None = None) -> list[float | None]:
-        """`ConversationScores.proportion` of all `scores`."""
-        return self._courses.proportions(turn, self.emerging if emerging is None else emerging)
-
-    def places(self, assistant: str) -> Mapping[str, int]:
-        """User → place among `scores` of the conversation with the assistant."""
-        return self._at[assistant]
+    def _proportion(self, scores: ConversationScores) -> float | None:
+        return scores.proportion(emerging=self.emerging)
 
     def values(self, measure: str) -> dict[str, Values]:
         """Assistant → artifact → the measure per trial."""
@@ -204,69 +172,6 @@ class Pool:
 
     def by_artifact(self, row: Mapping[str, float]) -> Values:
         return grouped((self.artifact_of[user], value) for user, value in row.items())
-
-
-class Courses:
-    """When which hidden intent emerged and was found, of many conversations at once."""
-
-    def __init__(self, scores: Sequence[ConversationScores]) -> None:
-        import numpy as np
-
-        self._moves = [each.moves for each in scores]
-        moments = chain.from_iterable(chain.from_iterable(moves.values() for moves in self._moves))
-        self._emerged, self._found = np.fromiter(moments, dtype=np.int64).reshape(-1, 2).T
-        self._hidden = np.fromiter(map(len, self._moves), dtype=np.int64, count=len(self._moves))
-        self._first = np.cumsum(self._hidden) - self._hidden
-
-    def _levels(self, turn: int | None, emerging: float) -> numpy.ndarray:
-        """Of every intent after this many turns: 0, `emerging` or 1."""
-        import numpy as np
-
-        last = np.iinfo(np.int64).max if turn is None else turn
-        found = (self._found > 0) & (self._found <= last)
-        emerged = (self._emerged > 0) & (self._emerged <= last)
-        return np.where(found, 1.0, np.where(emerged, emerging, 0.0))
-
-    def proportions(self, turn: int | None, emerging: float) -> list[float | None]:
-        sums = _sums(self._levels(turn, emerging), self._hidden)
-        return [
-            total / hidden if hidden else None
-            for total, hidden in zip(sums.tolist(), self._hidden.tolist(), strict=True)
-        ]
-
-    def alike(self, places: Sequence[Sequence[int]]) -> bool:
-        """Whether the conversations with a user are all about the same intents, in the same order."""
-        first, *others = places
-        return all(
-            list(self._moves[ours]) == list(self._moves[theirs])
-            for row in others
-            for ours, theirs in zip(first, row, strict=True)
-        )
-
-    def eq_4(self, places: Sequence[Sequence[int]], emerging: float) -> list[list[float | None]]:
-        """A row of scores per assistant, a number per user; None where eq. 4 is not defined."""
-        import numpy as np
-
-        levels, hidden = self._levels(None, emerging), self._hidden[np.array(places[0])]
-        within = np.arange(hidden.sum()) - np.repeat(np.cumsum(hidden) - hidden, hidden)
-        rows = np.array([levels[np.repeat(self._first[np.array(row)], hidden) + within] for row in places])
-        floors = rows.min(axis=0)
-        least, span = _sums(floors, hidden), _sums(rows.max(axis=0) - floors, hidden)
-        defined = span > 0
-        shares = [(_sums(row, hidden) - least) / np.where(defined, span, 1.0) for row in rows]
-        return [
-            [share if known else None for share, known in zip(row.tolist(), defined.tolist(), strict=True)]
-            for row in shares
-        ]
-
-
-def _sums(numbers: numpy.ndarray, lengths: numpy.ndarray) -> numpy.ndarray:
-    """Sums over runs of this many numbers in a row; those of halves are exact."""
-    import numpy as np
-
-    ends = np.cumsum(lengths)
-    running = np.concatenate([[0.0], np.cumsum(numbers)])
-    return running[ends] - running[ends - lengths]
 
 
 def met_leaves(scores: ConversationScores) -> dict[str, bool]:
@@ -432,10 +337,11 @@ def curve(pool: Pool, assistant: str) -> list[Estimate]:
 
     A conversation that ended early keeps its last share.
     """
-    rows = {user: at for user, at in pool.places(assistant).items() if pool.scores[at].moves}
-    last = max((pool.scores[at].turns for at in rows.values()), default=0)
-    after = (pool.proportions(turn, EMERGING) for turn in range(1, last + 1))
-    return [bootstrap_mean(pool.by_artifact({user: found[at] or 0.0 for user, at in rows.items()})) for found in after]
+    rows = {user: each for user, each in pool.by_user[assistant].items() if each.moves}
+    return [
+        bootstrap_mean(pool.by_artifact({user: each.proportion(turn) or 0.0 for user, each in rows.items()}))
+        for turn in range(1, max((each.turns for each in rows.values()), default=0) + 1)
+    ]
 
 
 def manner(pool: Pool, assistant: str) -> BehaviourProfile:
@@ -481,7 +387,7 @@ def tidy_rows(pool: Pool) -> list[dict[str, Any]]:
             "turns": each.turns,
             "hidden": len(each.moves),
             "discovery": discovery[each.assistant].get(each.unit),
-            "proportion": proportion,
+            "proportion": each.proportion(),
             "satisfaction": satisfaction.per_user[each.assistant].get(each.unit),
             "interactivity": each.interactivity,
             "tokens": sum(each.tokens),
@@ -491,7 +397,7 @@ def tidy_rows(pool: Pool) -> list[dict[str, Any]]:
             "leaks": each.known_leaks,
             "unscored": " ".join(each.failed),
         }
-        for each, proportion in zip(pool.scores, pool.proportions(emerging=EMERGING), strict=True)
+        for each in pool.scores
     ]
 
 
@@ -502,3 +408,12 @@ def best_first(table: Table, measure: str = "discovery") -> list[str]:
     """Assistants by the mean of a measure, the best first; those without it last."""
     sign = 1 if MEASURE[measure].fewer_is_better else -1
     return sorted(table, key=lambda name: sign * table[name][measure].mean if measure in table[name] else float("inf"))
+
+
+def rounded(value: Any) -> Any:
+    """Plain values without the last digits of floats, which the order of a processor's sums decides."""
+    if isinstance(value, float):
+        return float(f"{value:.10g}")
+    if isinstance(value, Mapping):
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value

@@ -25,6 +25,15 @@ from discover_lib.metrics.scorer import Behaviour, InteractivityRating, TurnBeha
 VERSION = 1  # of the plain form of `ConversationScores`; another version is computed again from the conversation
 EMERGING = 0.5  # value of an emerging intent (paper, eq. 4)
 
+NOT_CHECKED = "not checked"
+
+
+def leaks_told(leaks: int, unchecked: int) -> str:
+    """A number of leaks in words: unchecked messages are named, so that 0 always means that all were checked."""
+    if not unchecked:
+        return str(leaks)
+    return f"{leaks}, {unchecked} {NOT_CHECKED}" if leaks else f"{unchecked} {NOT_CHECKED}"
+
 
 @dataclass(frozen=True)
 class ScoringFailure(Record):

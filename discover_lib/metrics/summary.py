@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from discover_lib.base.leak_words import leaks_told
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean, grouped
 from discover_lib.metrics.results import Pool
-from discover_lib.metrics.scores import ConversationScores
+from discover_lib.metrics.scores import ConversationScores, leaks_told
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.base.cells import harmless_row
-from discover_lib.base.files import outputs_folder, rounded, whole_file, write_json
-from discover_lib.base.ids import DiscoverId, IdError
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import outputs_folder, whole_file, write_json
+from discover_lib.base.ids import DiscoverId
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.engines.local.tiny_language import is_broken
@@ -24,7 +25,16 @@ from discover_lib.metrics.discovery import ceiling, ceiling_over, hides
 from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.paired import TEST
 from discover_lib.metrics.rescore import SensitivityMap, sensitivity
-from discover_lib.metrics.results import ALL, CSV_COLUMNS, MEASURES, Pool, ScopeResults, results_by_scope, tidy_rows
+from discover_lib.metrics.results import (
+    ALL,
+    CSV_COLUMNS,
+    MEASURES,
+    Pool,
+    ScopeResults,
+    results_by_scope,
+    rounded,
+    tidy_rows,
+)
 from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.runs.options import lay_out_evaluation as lay_out_evaluation
@@ -177,12 +187,12 @@ def resolve(id: DiscoverId) -> Resolved:
     """The stored conversations behind an id, below the outputs folder.
 
     Raises:
-        IdError: the id names no finished conversation, or a turn or an intent that is not in it.
+        DiscoverError: the id names no finished conversation, or a turn or an intent that is not in it.
         StoreError: the run cannot be read.
     """
     folder = outputs_folder() / id.run  # which a path from the root replaces
     if not (folder / FILE).is_file():
-        raise IdError(f"{id}: no run {id.run} in {outputs_folder()}; give its name there, or its folder's path")
+        raise DiscoverError(f"{id}: no run {id.run} in {outputs_folder()}; give its name there, or its folder's path")
     with RunStore.read(folder) as store:
         finished = {
             DiscoverId(id.run, row.artifact, "+".join(row.assistants), row.trial): row.place
@@ -196,12 +206,12 @@ def resolve(id: DiscoverId) -> Resolved:
             if all(getattr(each, part) == getattr(id, part) for part in named)
         }
         if not places:
-            raise IdError(f"{id}: no finished conversation of this run is so named; 'discover show RUN' lists them")
+            raise DiscoverError(f"{id}: this run has no such finished conversation; 'discover show RUN' lists them")
         conversation = store.conversation(*places.values()) if len(places) == 1 else None
     if conversation and (id.turn or 0) > len(conversation.turns):
-        raise IdError(f"{id}: that conversation has {len(conversation.turns)} turns")
+        raise DiscoverError(f"{id}: that conversation has {len(conversation.turns)} turns")
     if conversation and id.intent and id.intent not in conversation.tree.intents:
-        raise IdError(f"{id}: that conversation has no intent {id.intent!r}")
+        raise DiscoverError(f"{id}: that conversation has no intent {id.intent!r}")
     return Resolved(id, folder, places, conversation)
 
 

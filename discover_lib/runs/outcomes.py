@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.records import Record
-from discover_lib.base.words import counted, price_line
+from discover_lib.base.words import counted
 from discover_lib.engines.llm.calls.exchange import Spent
+from discover_lib.metrics.scores import NOT_CHECKED
 from discover_lib.runs.store import Failure, RunStore
 
 Structured = Mapping[str, Mapping[str, int]]  # purpose → clean, repaired, reasked or failed → answers
@@ -78,6 +78,13 @@ class Outcomes(Record, derived=("line",), omit=("leaks", "unread")):
             return ""
         roles = ", ".join(f"{role} {count}" for role, count in rows.most_common() if count)
         return f"{rows.total():,} {words}" + (f" ({roles})" if by_role else "")
+
+
+def price_line(dollars: float, unpriced: int, calls: int) -> str:
+    """What calls cost, those of unknown price counted apart: ``$0.5000 + 2 calls of unknown price``."""
+    if unpriced == calls > 0 and not dollars:
+        return "price unknown"
+    return f"${dollars:.4f}" + (f" + {counted(unpriced, 'call')} of unknown price" if unpriced else "")
 
 
 def cost_line(spent: Spent) -> str:

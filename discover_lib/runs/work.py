@@ -354,3 +354,27 @@ def version_here() -> str:
 
 def _version_there() -> str:
     return version_here()  # which a worker looks up by name, so that its own copy of the package answers
+
+
+@contextmanager
+def graceful_stop(request_stop: Callable[[], object]) -> Iterator[None]:
+    """The first Ctrl-C or SIGTERM calls `request_stop`, for a clean end.  The second one raises KeyboardInterrupt.
+
+    A process that a shell starts in the background ignores SIGINT; this block handles it there, too.  The block puts
+    the earlier handlers back at its end.
+    """
+    requested = False
+
+    def handle(number: int, frame: object) -> None:
+        nonlocal requested
+        if requested:
+            raise KeyboardInterrupt
+        requested = True
+        request_stop()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: not set from Python

@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from discover_lib.base.glossary import meaning
-from discover_lib.base.leak_words import leaks_told
-from discover_lib.base.words import counted, number
+from discover_lib.base.glossary import TERMS
+from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import IntentTree
 from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, NearMisses
+from discover_lib.metrics.scores import leaks_told
 from discover_lib.metrics.summary import Summary, newly_discovered
 from discover_lib.runs.options import LaidOut, within_reach
 from discover_lib.tasks.waist import Cell, Interval, Lines, Table
@@ -32,6 +32,19 @@ ENDS = {  # why a conversation ended → in words
     "None": "not finished",
 }
 Part = Lines | Table
+TICK_WORDS = {1e9: "G", 1e6: "M", 1e3: "k"}
+
+
+def number(value: float) -> str:
+    """A figure as an axis or a legend shows it: three digits that count."""
+    size = abs(value)
+    for one, word in TICK_WORDS.items():
+        if size >= 10 * one or (size >= one and one > 1e3):
+            return f"{value / one:.3g}{word}".replace("-", "−")
+    shown = f"{value:,.0f}" if size >= 100 else f"{value:.3g}"
+    if 0 < size < 1e-4:
+        shown = f"{value:.1e}"
+    return shown.replace("-", "−")
 
 
 # -- a tree, a conversation, a run ------------------------------------------------------------------------------------
@@ -69,7 +82,7 @@ def summary_told(summaries: Sequence[Summary], run: LaidOut) -> Iterator[Part]:
 
 def near_miss_table(shares: Sequence[NearMisses]) -> Table:
     """How much of the discoveries of each assistant came from near misses."""
-    title = f"{meaning('share by near misses')} Shares are means over artifacts. {INTERVAL}."
+    title = f"{TERMS['share by near misses'].meaning} Shares are means over artifacts. {INTERVAL}."
     return Table(NEAR_MISS_COLUMNS, tuple(each.row() for each in shares), title)
 
 

@@ -20,8 +20,8 @@ from discover_lib.engines.local.lineage import BEFORE, FILE, STEPS, adapter_chai
 from discover_lib.engines.local.names import local_assistant, on_gpu
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
+from discover_lib.metrics.discovery import share_discovered
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
-from discover_lib.metrics.scores import moves_of
 from discover_lib.runs.work import Processes, Workers, work
 
 Result = TypeVar("Result")
@@ -94,9 +94,9 @@ def found(
     for place in range(users):
         artifact = generate_artifact(domain, "eval", place)
         talk = _conversation_at(run, step, name, domain, builder.build(artifact).tree, seed, MAX_TURNS)
-        moves = moves_of(talk)
-        if moves:
-            shares[artifact.id] = [sum(discovered > 0 for _, discovered in moves.values()) / len(moves)]
+        share = share_discovered(talk)
+        if share is not None:
+            shares[artifact.id] = [share]
         on_done(place + 1)
     return bootstrap_mean(shares) if shares else None
 

@@ -15,10 +15,8 @@ from discover_lib.dataset.export import rendered
 from discover_lib.engines.local.dialect import PREFIX
 from discover_lib.engines.local.lineage import ADAPTER, FILE, Chain, Lineage, adapter_chain, run_of
 from discover_lib.engines.local.names import merge
-from discover_lib.metrics.intervals import Estimate
 from discover_lib.train.recipes import holding
 
-RESULTS = "results.json"  # what `discover evaluate` writes into its run
 STAGE_NAMES = {"sft": "supervised fine-tuning", "dpo": "preference optimization", "grpo": "reinforcement learning"}
 
 
@@ -30,13 +28,11 @@ class Publication:
         run: its folder.
         base_id: the base's name on the Hub, for a base from a folder.
         merged: publish whole weights instead of the adapter alone.
-        results: folder of an evaluation whose table goes into the card.
     """
 
     run: Path
     base_id: str = ""
     merged: bool = False
-    results: Path | None = None
 
     def write(self, folder: Path, name: str = "") -> Path:
         """Weights, card and lineage as a folder, without paths of this machine.
@@ -56,9 +52,6 @@ class Publication:
                 "add --merged": not self.merged and len(chain.adapters) > 1,
                 f"{chain.base.path}: this folder is only on this machine; name the base on the Hub with --base-id": (
                     not self.merged and not base
-                ),
-                f"{self.results}: no evaluation here; write one with discover evaluate --run {self.results}": (
-                    self.results is not None and not (self.results / RESULTS).is_file()
                 ),
                 f"{folder}: not empty; name a new folder": folder.exists() and any(folder.iterdir()),
             }
@@ -100,7 +93,7 @@ class Publication:
         return str(address)
 
     def card(self, lineage: Lineage, chain: Chain, name: str) -> str:
-        """The model card: description, origin, training and measurements."""
+        """The model card: description, origin and training."""
         from huggingface_hub import ModelCardData
 
         base = self._base(chain)
@@ -123,26 +116,12 @@ class Publication:
             **{"base": base, "base_name": base or Path(chain.base.path).name, "licence": licence, "chain": chain},
             **{"lineage": lineage, "rows": Path(str(lineage.data["folder"])).name, "settings": settings},
             stages=[STAGE_NAMES[each] for each in stages],
-            evaluation=_evaluation(self.results) if self.results else None,
         )
 
     def _base(self, chain: Chain) -> str:
         """The base's public name; "" if only this machine has it."""
         path = Path(chain.base.path)
         return self.base_id or ("" if path.is_absolute() or path.is_dir() else chain.base.path)
-
-
-def _evaluation(folder: Path) -> dict[str, Any]:
-    """The table of an evaluation over all its domains, for the card."""
-    results = read_json(folder / RESULTS)
-    scope = results["scopes"][0]
-    names = [name for name in results["measures"] if any(name in row for row in scope["table"].values())]
-    rows = []
-    for assistant, row in scope["table"].items():
-        cells = [str(Estimate.from_dict(row[name])) if name in row else "not scored" for name in names]
-        rows.append((Path(assistant).name if "/" in assistant else assistant, *cells))
-    measures = {name: results["measures"][name] for name in names}
-    return {**scope, "interval": results["interval"], "names": names, "rows": rows, "measures": measures}
 
 
 def _licence(folder: Path, name: str) -> str | None:

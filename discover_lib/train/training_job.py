@@ -33,11 +33,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import graceful_stop, read_json, write_json, write_text_lines
+from discover_lib.base.files import read_json, write_json, write_text_lines
 from discover_lib.dataset.formats import parse
 from discover_lib.metrics.intervals import percent
 from discover_lib.runs.job_folder import BEGINS_IN, LOCK, LOG, STATUS, is_at_work, start_process, working
 from discover_lib.runs.store import first_difference
+from discover_lib.runs.work import graceful_stop
 from discover_lib.train import Progress
 
 if TYPE_CHECKING:

@@ -1,30 +1,12 @@
-"""Ending long work: the first signal asks, whatever the parent process has done with signals; YAML of people."""
+"""Files of people: refused in a line, or read; folders appear whole."""
 
-import json
-import signal
 from pathlib import Path
 
 import pytest
 
 from discover_lib.base import files
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import graceful_stop, load_yaml, read_json, read_text, whole_folder
-
-
-@pytest.mark.parametrize("before", [signal.SIG_IGN, signal.SIG_DFL, signal.default_int_handler])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_first_signal_asks_the_second_interrupts_and_what_was_there_is_put_back(number, before) -> None:
-    requests: list[int] = []
-    found = signal.signal(number, before)
-    try:
-        with pytest.raises(KeyboardInterrupt), graceful_stop(lambda: requests.append(number)):
-            signal.raise_signal(number)
-            assert requests == [number]
-            signal.raise_signal(number)
-        assert requests == [number]
-        assert signal.getsignal(number) == before
-    finally:
-        signal.signal(number, found)
+from discover_lib.base.files import load_yaml, read_json, read_text, whole_folder
 
 
 def test_of_an_installed_package_nothing_is_written_among_the_packages(tmp_path, monkeypatch):
@@ -77,16 +59,3 @@ def test_a_folder_appears_whole_or_stays_as_it_was(tmp_path: Path) -> None:
         (folder / "third").touch()
         raise KeyError
     assert [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*"))] == ["made", "made/second"]
-
-
-def test_yaml_of_the_library_is_kept_and_read_again_when_it_changes(tmp_path: Path, monkeypatch) -> None:
-    path, kept = tmp_path / "words.yaml", tmp_path / "__pycache__" / "words.yaml.json"
-    monkeypatch.setattr(files.sys, "dont_write_bytecode", False)
-    for text, data in (("a: [1, b]", {"a": [1, "b"]}), ("a: 2", {"a": 2})):
-        path.write_text(text)
-        assert files.read_yaml(path) == files.read_yaml(path) == json.loads(kept.read_text())["data"] == data
-    for damaged in ("", "{}", "[]", "null"):
-        kept.write_text(damaged)
-        assert files.read_yaml(path) == {"a": 2}
-    path.write_text("1: whole")  # JSON has no such key
-    assert files.read_yaml(path) == {1: "whole"}

@@ -36,14 +36,14 @@ def test_the_figure_has_a_cell_an_intent_below_its_parent_and_as_high_as_its_lea
 
 def test_the_figure_tells_text_and_state_and_takes_no_markup() -> None:
     (cells,) = TREE.figure().data
-    assert list(cells.labels)[:4] == ["boats", "○ a &lt;b>boat&lt;/b>", "○ in the rain", "● rain"]
+    assert list(cells.labels)[:4] == ["boats", "○ a &lt;b&gt;boat&lt;/b&gt;", "○ in the rain", "● rain"]
     assert list(cells.hovertext)[1::2] == [
-        "1 · a &lt;b>boat&lt;/b> · undiscovered",
+        "1 · a &lt;b&gt;boat&lt;/b&gt; · undiscovered",
         "2 · rain · discovered",
         "2.2 · 2 clouds · undiscovered",
     ]
     state = IntentState({"1": Discovery.EMERGING}, frozenset({"2"}))
-    assert list(TREE.figure(state).data[0].labels)[1:4:2] == ["◆ a &lt;b>boat&lt;/b>", "✓ rain"]
+    assert list(TREE.figure(state).data[0].labels)[1:4:2] == ["◆ a &lt;b&gt;boat&lt;/b&gt;", "✓ rain"]
 
 
 @pytest.mark.slow

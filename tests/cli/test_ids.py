@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discover_lib.base.ids import DiscoverId, IdError
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.ids import DiscoverId
 from discover_lib.dataset.export import write_hub_folder
 from discover_lib.metrics.transcript import COLUMNS
 from discover_lib.runs.evaluation import lay_out_evaluation, resolve, write_evaluation
@@ -60,7 +61,7 @@ def test_an_id_is_written_as_the_manual_says() -> None:
              "discover://run1/email/openai/me+more/0"]
 )  # fmt: skip
 def test_what_is_no_id_is_refused_in_one_line(text: str) -> None:
-    with pytest.raises(IdError, match="invalid id"):
+    with pytest.raises(DiscoverError, match="invalid id"):
         DiscoverId.parse(text)
 
 
@@ -68,11 +69,11 @@ def test_what_is_not_stored_is_refused_in_one_line(folder: Path) -> None:
     run = id_of_run(folder)
     for wrong, told in (
         (DiscoverId("nowhere"), "no run nowhere in .*; give its name there, or its folder's path$"),
-        (DiscoverId(run.run, "nothing"), "no finished conversation of this run is so named"),
+        (DiscoverId(run.run, "nothing"), "this run has no such finished conversation"),
         (DiscoverId(run.run, assistants="asks"), "'discover show RUN' lists them$"),
         (DiscoverId(run.run, "svg_drawing-eval-000", "ask", 0, 9), "has 3 turns"),
     ):
-        with pytest.raises(IdError, match=told):
+        with pytest.raises(DiscoverError, match=told):
             resolve(wrong)
 
 

@@ -1,9 +1,7 @@
-"""Table 3 against figures by hand; length as a predictor, planted and absent."""
+"""Table 3 against figures by hand; lengths of the chosen replies."""
 
 import dataclasses
-import random
 import statistics
-from typing import Any
 
 import pytest
 from scripted import EchoVoice, ScriptedJudge, artifact, forest, question
@@ -11,7 +9,7 @@ from scripted import EchoVoice, ScriptedJudge, artifact, forest, question
 from discover_lib import Conversation, Reply, Rules, UserSimulator
 from discover_lib.base.tokens import COUNTING
 from discover_lib.core.conversation import Candidate
-from discover_lib.dataset.lengths import _aucs, length_report, table_3
+from discover_lib.dataset.lengths import length_line, table_3
 from discover_lib.dataset.rows import Origin, examples
 
 TREE = forest("1 1.1 1.1.1 2 3", discovered="1")
@@ -71,54 +69,11 @@ def test_table_3_under_other_rules() -> None:
     assert table_3(wordy, Rules.paper().replace(tau=0, penalty_cap=2)).wins == {"x": 0, "y": 1}
 
 
-def pairs(seed: int, bias: float, artifacts: int = 120, each: int = 4, shorter: bool = False) -> list[dict[str, Any]]:
-    """Pairs of random lengths; in a share `bias` of them the longer (or shorter) reply is the chosen one."""
-    rng = random.Random(seed)
-    found = []
-    for name in range(artifacts):
-        typical = rng.randint(50, 400)  # artifacts differ in how long anything about them is
-        for _ in range(each):
-            lengths = [max(1, round(rng.gauss(typical, 60))) for _ in range(2)]
-            if rng.random() < bias:
-                lengths.sort(reverse=not shorter)
-            tokens = {"chosen_tokens": lengths[0], "rejected_tokens": lengths[1]}
-            found.append({"artifact": str(name), **tokens, "chosen_discovered": 1.0, "rejected_discovered": 0.0})
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_a_planted_length_confound_is_flagged_and_a_clean_set_is_not(seed: int) -> None:
-    planted = length_report(pairs(seed, 0.7), resamples=300)
-    assert planted.verdict == "predicts" and planted.auc > 0.7 and "the longer reply is preferred" in planted.sentence
-    assert planted.chosen_longer > 2 * planted.chosen_shorter
-    other_way = length_report(pairs(seed, 0.7, shorter=True), resamples=300)
-    assert other_way.verdict == "predicts" and other_way.auc < 0.3
-    assert "the shorter reply is preferred" in other_way.sentence
-    clean = length_report(pairs(seed, 0.0), resamples=300)
-    assert clean.verdict != "predicts" and clean.low < 0.6 and clean.high > 0.4
-
-
-def test_few_artifacts_give_no_verdict() -> None:
-    assert length_report(pairs(0, 1.0, artifacts=9)).verdict == "too_few"
-    assert length_report(pairs(0, 1.0, artifacts=1)).low is None
-    with pytest.raises(ValueError, match="no pairs"):
-        length_report([])
-
-
-def test_the_area_under_the_curve_is_that_of_its_definition() -> None:
-    import numpy as np
-
-    rng = random.Random(1)
-    for _ in range(20):
-        differences = [rng.randint(-5, 5) for _ in range(rng.randint(1, 30))]
-        couples = [(one > -other) + (one == -other) / 2 for one in differences for other in differences]
-        (area,) = _aucs([np.array(differences, dtype=float)], np.ones((1, 1), dtype=int))
-        assert area == pytest.approx(statistics.mean(couples))
-
-
-def test_labels_that_the_length_penalty_alone_made_are_counted() -> None:
+def test_the_share_of_longer_replies_and_the_labels_of_the_length_penalty_are_told() -> None:
     same_worth = conversation("a", [said("one", "x", 300), said("one", "y", 900)])
-    rows = examples("preference", [same_worth, HAND_MADE[1]], Origin("r"))
-    report = length_report(each.row for each in rows)
-    assert (report.n_pairs, report.by_penalty, report.chosen_shorter) == (2, 1, 1)
+    rows = [each.row for each in examples("preference", [same_worth, HAND_MADE[1]], Origin("r"))]
+    line = length_line([*rows, rows[1] | {"artifact": "c", "chosen_tokens": 20}])
+    assert "longer reply is chosen in a share of 0.33 [0.00, 1.00] of the pairs, the shorter reply in 0.33" in line
+    assert "(3 pairs of 3 artifacts). In 1 pair both" in line
+    with pytest.raises(ValueError, match="no pairs"):
+        length_line([])

@@ -8,11 +8,10 @@ import pytest
 from chat_models import FAMILIES, make_tokenizer
 from training import make_talks
 
-from discover_lib.base.tokens import token_count
 from discover_lib.core.rollout import run_conversation
 from discover_lib.dataset.export import RowSet, Source, make_rows
 from discover_lib.dataset.preview import QWEN, Piece, tiny_sequences
-from discover_lib.dataset.rows import Origin, RowOptions, examples
+from discover_lib.dataset.rows import Origin, RowOptions, examples, token_count
 from discover_lib.engines.local.tiny_language import encode_messages, save_tokenizer, vocabulary
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact

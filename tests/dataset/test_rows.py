@@ -10,13 +10,13 @@ from training import make_talks
 
 from discover_lib import Conversation, IntentTree, Rules, UserSimulator, replay
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.tokens import TokenCount
 from discover_lib.core.conversation import FinalTurn, Reply
 from discover_lib.dataset.export import REASONS, Filters, Sieved, sieve, split_by_artifact
 from discover_lib.dataset.rows import (
     Example,
     Origin,
     RowOptions,
+    TokenCount,
     examples,
     label,
     labelled_turns,

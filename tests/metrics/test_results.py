@@ -5,38 +5,17 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from discover_lib import discovery_scores
 from discover_lib.metrics.results import MEASURES, Pool, results_by_scope, table_of, values_of
 from discover_lib.metrics.scores import ConversationScores, scores_of
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.runs.units import run_unit
 
-INTENTS = ("1", "1.1", "2")
-MOVES = st.fixed_dictionaries({each: st.sampled_from([(0, 0), (1, 0), (1, 1), (1, 2), (2, 2)]) for each in INTENTS})
-
 
 def scores(assistant: str, artifact: str, **numbers: Any) -> ConversationScores:
     known: dict[str, Any] = {"moves": {}, "rewards": (1.0,), "tokens": (500, 250)}
     return ConversationScores(0, "svg_drawing", artifact, 0, assistant, "max_turns", **known | numbers)
-
-
-@pytest.mark.slow
-@given(st.lists(st.lists(MOVES, min_size=3, max_size=3), min_size=1, max_size=4), st.sampled_from([0.0, 0.5, 1.0]))
-def test_eq_4_of_many_users_at_once_is_eq_4(users: list[list[dict[str, tuple[int, int]]]], emerging: float) -> None:
-    talks = []
-    for at, row in enumerate(users):
-        talks += [scores(name, f"a{at}", moves=moves) for name, moves in zip("abc", row, strict=True)]
-    pool, levels = Pool(talks, emerging=emerging), {}
-    for talk in talks:
-        levels.setdefault(talk.assistant, {})[talk.unit] = talk.levels(emerging=emerging)
-    written = discovery_scores(levels)
-    assert set(pool.discovery.left_out) == set(written.left_out)
-    for name in "abc":
-        assert pool.discovery[name] == pytest.approx(dict(written[name]))
 
 
 def test_a_measure_is_what_its_conversation_says() -> None:

@@ -32,7 +32,7 @@ from discover_lib.runs.evaluation import SCORES_FILE, lay_out_evaluation, write_
 from discover_lib.runs.options import FAILING_STREAK, RunOptions, execute, lay_out, run_into, write_results
 from discover_lib.runs.store import FILE, RunStore
 from discover_lib.runs.units import plan_units, run_unit
-from discover_lib.runs.work import Processes, Threads, Workers, work
+from discover_lib.runs.work import Processes, Threads, Workers, graceful_stop, work
 
 pytestmark = pytest.mark.slow
 
@@ -408,3 +408,19 @@ def test_every_unit_is_worked_on_once_and_an_error_comes_after_what_was_under_wa
     with pytest.raises(KeyError, match="13"):
         work(range(200), sevenfold, kept.append, workers())
     assert len(kept) == len(set(kept[12:])) + 12 and len(kept) < 12 + 199
+
+
+@pytest.mark.parametrize("before", [signal.SIG_IGN, signal.SIG_DFL, signal.default_int_handler])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_asks_the_second_interrupts_and_what_was_there_is_put_back(number, before) -> None:
+    requests: list[int] = []
+    found = signal.signal(number, before)
+    try:
+        with pytest.raises(KeyboardInterrupt), graceful_stop(lambda: requests.append(number)):
+            signal.raise_signal(number)
+            assert requests == [number]
+            signal.raise_signal(number)
+        assert requests == [number]
+        assert signal.getsignal(number) == before
+    finally:
+        signal.signal(number, found)

@@ -15,7 +15,7 @@ from llm_server import FakeServer
 
 from discover_lib import IntentState, IntentTree, Message, Reply, Rules
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import data_folder, rounded, write_json
+from discover_lib.base.files import data_folder, write_json
 from discover_lib.base.seeds import unit_uniform
 from discover_lib.core.advance import walk
 from discover_lib.core.conversation import Conversation
@@ -37,6 +37,7 @@ from discover_lib.metrics.certificate import (
     certified,
 )
 from discover_lib.metrics.intervals import Estimate
+from discover_lib.metrics.results import rounded
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.units import plan_units, run_unit

@@ -67,7 +67,6 @@ def test_what_others_could_not_use_is_refused_in_a_line(base: Path, tmp_path: Pa
     for publication, expected in (
         (Publication(sft), f"^{line}$"),
         (Publication(dpo, "org/base"), "needs earlier stages.*add --merged$"),
-        (Publication(sft, "org/base", results=tmp_path), "no evaluation here"),
     ):
         with pytest.raises(DiscoverError, match=expected):
             publication.write(tmp_path / "out")

@@ -10,10 +10,11 @@ from typing import Annotated
 import typer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import graceful_stop, outputs_folder
+from discover_lib.base.files import outputs_folder
 from discover_lib.cli.common import STOPPED, tell
 from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.paper import Paper, PaperOptions, PaperStopped
+from discover_lib.runs.work import graceful_stop
 from discover_lib.tasks.told import results_told
 from workbench.views.paper_report import PaperRun, write_report
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discover_lib.base.localhost import choose_port
+from discover_lib.cli.localhost import choose_port
 from workbench.serve import notebooks_folder, serve
 
 if TYPE_CHECKING:

@@ -68,7 +68,7 @@ def serve(
     ] = "127.0.0.1",
 ) -> None:
     """Serve the study. Repeat the command to resume after a stop."""
-    from discover_lib.base.files import graceful_stop
+    from discover_lib.runs.work import graceful_stop
     from workbench.serve import serving
     from workbench.study.design import hints, load_study, unfilled
     from workbench.study.desk import Desk

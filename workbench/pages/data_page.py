@@ -9,13 +9,12 @@ from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
-from discover_lib.base.tokens import token_count
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import REASONS, Filters, Sieved, Source, make_rows, write_rows
 from discover_lib.dataset.lengths import Table3, difference
 from discover_lib.dataset.preview import QWEN
-from discover_lib.dataset.rows import Example, LabelledTurn, RowOptions
+from discover_lib.dataset.rows import Example, LabelledTurn, RowOptions, token_count
 from discover_lib.runs.options import RunOptions, RunOptionsError
 from workbench.carried import base_rules, kept, rule_sliders, rules_menu, rules_set
 from workbench.controls import (
@@ -171,8 +170,8 @@ def whole_pair(turns: Sequence[Pair], place: int, rules: Rules) -> Any:
 
 
 def length_check(sieved: Sieved) -> Any:
-    """Whether length alone predicts the label of the pairs that are kept, in words."""
-    return displayed(show_pairs.length_verdict(sieved.kept))
+    """How often the longer reply is chosen among the pairs that are kept, in words."""
+    return displayed(show_pairs.length_told(sieved.kept))
 
 
 def length_plots(sieved: Sieved) -> Any:

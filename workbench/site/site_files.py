@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import REPOSITORY, data_folder, read_yaml
-from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER
+from discover_lib.base.files import REPOSITORY, data_folder
+from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER, read_yaml
 from discover_lib.engines.miniature.phrases import PHRASES
 from workbench.pages import conversation_page
 from workbench.site.host import OPENING, PageModel
@@ -114,7 +114,7 @@ def zipped(target: Path) -> zipfile.ZipFile:
 def packages_zip(target: Path) -> None:
     """The library without the small base model, the packages that it imports with their licenses, and parsed YAML.
 
-    The miniature's YAML files are there as `base.files.read_yaml` keeps them, because to parse them takes seconds.
+    The miniature's YAML files are there as `read_yaml` keeps them, because to parse them takes seconds.
     """
     with zipped(target) as archive:
         for path in sorted(path for name in ("discover_lib", "workbench") for path in (REPOSITORY / name).rglob("*")):

@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import quote
 
 from discover_lib.base.files import outputs_folder
-from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.agreement import KIND, Disagreement
 from discover_lib.metrics.intervals import Estimate
+from discover_lib.metrics.scores import NOT_CHECKED
 from discover_lib.runs.outcomes import closing_lines, failures_of_run
 from discover_lib.runs.store import Listed, RunStore
 from discover_lib.tasks.certify import trust_in

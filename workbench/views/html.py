@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from discover_lib.base.glossary import meaning
+from discover_lib.base.glossary import TERMS
 from discover_lib.base.json_text import whole_characters
 from discover_lib.base.svg import SvgError, svg_data_uri
 from discover_lib.core.conversation import Artifact
@@ -136,7 +136,7 @@ def term(name: str, text: str = "") -> Markup:
     Raises:
         KeyError: the glossary has no such word.
     """
-    return explained(text or name, meaning(name))
+    return explained(text or name, TERMS[name].meaning)
 
 
 def explained(text: str, sentence: str) -> Markup:

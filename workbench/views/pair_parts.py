@@ -1,4 +1,4 @@
-"""HTML fragments for training data: a pair, Table 3, the text with its loss, and whether length alone decides."""
+"""HTML fragments for training data: a pair, Table 3, the text with its loss, and lengths."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.reward import reward
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import REASONS
-from discover_lib.dataset.lengths import Table3, length_report
+from discover_lib.dataset.lengths import Table3, length_line
 from discover_lib.dataset.preview import Piece
 from discover_lib.dataset.rows import Example, LabelledTurn
 from discover_lib.metrics.intervals import Estimate, percent
@@ -160,14 +160,12 @@ def loss(sequences: Mapping[str, Sequence[Piece]]) -> Markup:
     return show.part("loss", shown)
 
 
-# -- whether length alone decided --------------------------------------------------------------------------------------
+# -- lengths -----------------------------------------------------------------------------------------------------------
 
 
-def length_verdict(kept: Sequence[Example]) -> Markup:
-    """Whether length alone predicts the label of the pairs that are kept, in words."""
+def length_told(kept: Sequence[Example]) -> Markup:
+    """How often the longer reply is chosen among the pairs that are kept."""
     pairs = [each.provenance for each in kept]
     if not pairs:
         return quiet("No pair is kept, so lengths cannot be compared.")
-    report = length_report(pairs)
-    tone = {"predicts": "bad", "some": "tie"}.get(report.verdict, "pair")
-    return tag("p", report.sentence, class_="dp-why", data_tone=tone)
+    return tag("p", length_line(pairs), class_="dp-why")

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from discover_lib.base.words import duration, number
+from discover_lib.base.words import duration
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.intervals import Estimate, percent
+from discover_lib.tasks.told import number
 from discover_lib.train.grpo import Group
 from discover_lib.train.training_job import JobStatus, alarms
 from workbench.views import conversation_parts as show

@@ -6,8 +6,12 @@ value, and (for prose) the sentence of each leaf.  `load_lexicon` refuses a file
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import combinations, product
@@ -17,7 +21,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import read_yaml
+from discover_lib.base.files import parsed_yaml, write_json
 from discover_lib.base.words import STOP_WORDS, content_words, denies, stem, words
 
 LEXICON_FOLDER = Path(__file__).parent / "lexicons"
@@ -300,10 +304,37 @@ def load_lexicon(domain: str) -> Lexicon:
     path = LEXICON_FOLDER / f"{domain}.yaml"
     if path.name != f"{domain}.yaml" or "\0" in domain or not path.is_file():  # a link may name any place
         raise LexiconError(f"unknown domain {domain!r}; choose one of {', '.join(ALL_DOMAINS)}")
-    lexicon = parse_lexicon(read_yaml(path, LexiconError), path.name)
+    lexicon = parse_lexicon(read_yaml(path), path.name)
     if lexicon.domain != domain:
         raise LexiconError(f"{path.name}: 'domain' must be {domain!r}, as the file is called, got {lexicon.domain!r}")
     return lexicon
+
+
+def read_yaml(path: Path) -> Any:
+    """The data of a YAML file of the miniature.
+
+    The data is kept as JSON among the files that Python compiles, because to read YAML takes a hundred times as long.
+
+    Raises:
+        LexiconError: the file is not YAML in UTF-8.
+    """
+    source, kept = path.read_bytes(), path.parent / "__pycache__" / f"{path.name}.json"
+    digest = hashlib.sha256(source).hexdigest()
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        found = json.loads(kept.read_bytes())
+        if found["source"] == digest:
+            return found["data"]
+    import yaml
+
+    try:
+        data = parsed_yaml(source.decode())
+    except (UnicodeDecodeError, yaml.YAMLError) as problem:
+        raise LexiconError(f"{path.name}: not YAML in UTF-8: {' '.join(str(problem).split())}") from None
+    with suppress(OSError, TypeError):  # a read-only folder, or values that JSON does not have
+        whole = {"source": digest, "data": data}
+        if not sys.dont_write_bytecode and json.loads(json.dumps(whole)) == whole:
+            write_json(kept, whole)
+    return data
 
 
 def parse_lexicon(data: Any, file: str = "lexicon") -> Lexicon:

@@ -11,10 +11,9 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple
 
-from discover_lib.base.files import read_yaml
 from discover_lib.base.leak_words import roots
 from discover_lib.base.words import words
-from discover_lib.engines.miniature.lexicon import Lexicon, Value, load_lexicon
+from discover_lib.engines.miniature.lexicon import Lexicon, Value, load_lexicon, read_yaml
 
 FITTING, COMMON, STRANGE = 5.0, 2.0, 0.04  # weights of frames that suit the speaker, everybody, somebody else
 

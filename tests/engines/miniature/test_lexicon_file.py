@@ -1,13 +1,14 @@
 """A lexicon of one's own: every slip in its file is one line that names the place."""
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from discover_lib.engines.miniature import lexicon as lexicons
-from discover_lib.engines.miniature.lexicon import LexiconError, load_lexicon, parse_lexicon
+from discover_lib.engines.miniature.lexicon import LexiconError, load_lexicon, parse_lexicon, read_yaml
 
 
 def leaf(name: str, **more: Any) -> dict[str, Any]:
@@ -98,3 +99,16 @@ def test_a_file_is_called_as_its_domain(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(lexicons, "LEXICON_FOLDER", tmp_path)
     with pytest.raises(LexiconError, match=r"journey\.yaml: 'domain' must be 'journey', as the file is called"):
         load_lexicon("journey")
+
+
+def test_yaml_of_the_library_is_kept_and_read_again_when_it_changes(tmp_path: Path, monkeypatch) -> None:
+    path, kept = tmp_path / "words.yaml", tmp_path / "__pycache__" / "words.yaml.json"
+    monkeypatch.setattr(lexicons.sys, "dont_write_bytecode", False)
+    for text, data in (("a: [1, b]", {"a": [1, "b"]}), ("a: 2", {"a": 2})):
+        path.write_text(text)
+        assert read_yaml(path) == read_yaml(path) == json.loads(kept.read_text())["data"] == data
+    for damaged in ("", "{}", "[]", "null"):
+        kept.write_text(damaged)
+        assert read_yaml(path) == {"a": 2}
+    path.write_text("1: whole")  # JSON has no such key
+    assert read_yaml(path) == {1: "whole"}

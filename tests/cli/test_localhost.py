@@ -14,7 +14,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from discover_lib.base.localhost import HOSTS_VARIABLE, OwnPages, is_this_machine
+from discover_lib.cli.localhost import HOSTS_VARIABLE, OwnPages, is_this_machine
 
 
 async def talk(socket: WebSocket) -> None:
