@@ -5,7 +5,6 @@ The same object serves marimo, JupyterLab and Colab: `StagePlayer(session).widge
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -23,8 +22,6 @@ from workbench.views.moments import Moments, Strip, considered_of, stage_of, sta
 
 if TYPE_CHECKING:
     from workbench.controls import Choice
-
-PLAY_SECONDS = 1.2  # between two turns that are played by themselves
 
 
 @cache
@@ -76,7 +73,6 @@ class StagePlayer:
         self.shows_hidden = False
         self.widget: Any = _widget_class()() if widget is None else widget
         self._errand = Errand(self.show, self._ended)
-        self._playing: asyncio.Task[None] | None = None
         self.widget.on_msg(lambda widget, content, buffers: self.do(content))
         self.show()
 
@@ -99,7 +95,6 @@ class StagePlayer:
                 "turn": session.cursor,
                 "jumps": self._jumps,
                 "sent": self._sent,
-                "playing": self._playing is not None,
                 "asking": self._errand.running,
                 "trouble": _sentence(self.note),
                 "over": _sentence(session.why_no_next or ""),
@@ -117,12 +112,8 @@ class StagePlayer:
         match wish:
             case "next":
                 self._act(session.next)
-            case "play":
-                self.note = ""
-                self._playing = self._playing or asyncio.get_running_loop().create_task(self._play())
-                self.show()
             case "stop":
-                self.halt()
+                self.session.cancel()
                 self.show()
             case "jump":
                 self._jumps = int(message["jumps"])
@@ -153,17 +144,12 @@ class StagePlayer:
             case "undo":
                 self.undo()
 
-    def halt(self) -> None:
-        """End auto-play, and the call that is under way, at once."""
-        self._stop_playing()
-        self.session.cancel()
-
     def open(self, settings: Settings) -> None:
         """Begin a new conversation; the one before is kept."""
         self._open(lambda: Session(settings, folder=self.session.folder))
 
     def _open(self, make: Callable[[], Session]) -> None:
-        self.halt()
+        self.session.cancel()
         try:
             fresh = make()
         except DiscoverError as error:
@@ -176,7 +162,7 @@ class StagePlayer:
 
     def undo(self) -> None:
         """Back to the conversation before the last new one."""
-        self.halt()
+        self.session.cancel()
         if self._before is not None:
             self.session, self._before, self.note = self._before, self.session, ""
             self._moments = Moments()
@@ -201,8 +187,8 @@ class StagePlayer:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _act(self, action: Callable[..., Any], *arguments: Any, then: Callable[[], Any] | None = None) -> None:
-        """Do something by hand; that stops what is going on by itself."""
-        self.halt()
+        """Do something; that ends the call that is under way."""
+        self.session.cancel()
         self.note = ""
         taken = self.session.take if action == self._take else action
         if conversation_page.asks_a_model(self.session, taken):
@@ -226,31 +212,8 @@ class StagePlayer:
             raise SessionError("the conversation has moved on since this reply was judged; judge the replies again")
         self.session.take(considered[place])
 
-    async def _play(self) -> None:
-        """Steps to the last scored turn, or until stopped."""
-        try:
-            while self.session.why_no_next is None and self.session.cursor < self.session.scored_turns:
-                if conversation_page.asks_a_model(self.session, self.session.next):
-                    await self._errand.run(self.session.next)
-                else:
-                    self.session.next()
-                    self.show()
-                await asyncio.sleep(PLAY_SECONDS)
-        except DiscoverError as error:
-            self.note = str(error)
-        self._playing = None
-        self.show()
-
-    def _stop_playing(self) -> None:
-        """No further step is taken, from this moment on."""
-        if self._playing is not None:
-            self._playing.cancel()
-            self._playing = None
-
     def _ended(self, trouble: str) -> None:
         self.note = trouble
-        if trouble:
-            self._stop_playing()
         self.show()
 
 
