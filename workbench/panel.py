@@ -340,17 +340,12 @@ class RunPanel(Panel):
         return folder, trouble or problem
 
     def _made_first(self) -> tuple[Path, str]:
-        """A small run, made while a line shows how far it is."""
+        """A small run, made while the page waits."""
         import marimo as mo
 
         job = started(Job(self.folder_of(self._first, self._domains), self._first, self._domains))
-        with mo.status.spinner(title=f"Making {self._first_is}") as spinner:
-            for _ in range(round(SECONDS_WAITED * 10)):
-                job.wait(0.1)
-                if not job.running:
-                    break
-                if job.done[1]:
-                    spinner.update(subtitle="{} of {} conversations".format(*job.done))
+        with mo.status.spinner(title=f"Making {self._first_is}"):
+            job.wait(SECONDS_WAITED)
         return job.folder, job.trouble
 
     def begin(self) -> Path:

@@ -182,11 +182,8 @@ class Session:
             raise SessionError(reason)
         with self._roles(tuple(assistants)) as roles:
             simulator = self._simulator(roles)
-            if roles.spec.models(assistants):
-                with ThreadPoolExecutor(len(assistants)) as threads:
-                    considered = tuple(threads.map(lambda name: self._consider(roles, simulator, name), assistants))
-            else:
-                considered = tuple(self._consider(roles, simulator, name) for name in assistants)
+            with ThreadPoolExecutor() as threads:  # language models reply side by side
+                considered = tuple(threads.map(lambda name: self._consider(roles, simulator, name), assistants))
             with self._unless_cancelled():
                 self.considered = considered
         return self.considered
@@ -256,10 +253,6 @@ class Session:
         self.settings = settings
         self.branches = [Branch(start)]
         self._look_at(0, 0)
-
-    def reset(self) -> None:
-        """Back to the start, without branches."""
-        self.configure(self.settings)
 
     def let_play(self, settings: Settings) -> None:
         """Have others play the roles from now on: assistant, judge, voice.

@@ -15,7 +15,6 @@ from discover_lib.metrics.transcript import COLUMNS
 from discover_lib.runs.evaluation import lay_out_evaluation, resolve, write_evaluation
 from discover_lib.runs.options import RunOptions, execute
 from discover_lib.runs.store import RunStore, id_of_run
-from workbench.carried import opened_by
 from workbench.main import app
 
 pytestmark = pytest.mark.slow
@@ -122,14 +121,3 @@ def test_a_conversation_is_read_by_its_id_and_by_its_place(folder: Path, capsys:
         assert app(["show", str(folder), *wrong], standalone_mode=False) == 2
         told = capsys.readouterr().err
         assert told.endswith("or RUN ARTIFACT [ASSISTANTS] TRIAL\n") and told.count("\n") == 1
-
-
-def test_a_page_opens_what_an_id_stands_on(folder: Path) -> None:
-    run = id_of_run(folder).run
-    talk = DiscoverId(run, "svg_drawing-eval-001", "ask", 1, 2)
-    opened = opened_by(str(talk))
-    with RunStore.read(folder) as store:
-        listed = store.listing()[int(opened.pop("conversation"))]
-    assert (listed.artifact, listed.assistants, listed.trial) == ("svg_drawing-eval-001", ("ask",), 1)
-    assert opened == {"run": run, "turn": "2"}
-    assert opened_by("discover://gone/x") == {"run": "discover://gone/x"}
