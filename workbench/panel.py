@@ -317,10 +317,6 @@ class RunPanel(Panel):
             return
         self._asked = Job(outputs_folder(), options, tuple(domains), settings, cap_dollars)
 
-    def folder_of(self, options: RunOptions, domains: Sequence[str] = ()) -> Path:
-        """Where a run of this page is; the same for the same options.  Raises as `workbench.jobs.folder_of`."""
-        return folder_of(options, outputs_folder() / self._place, domains)
-
     # -- of runs -------------------------------------------------------------------------------------------------------
 
     def known(self) -> dict[str, Path]:
@@ -343,7 +339,8 @@ class RunPanel(Panel):
         """A small run, made while the page waits."""
         import marimo as mo
 
-        job = started(Job(self.folder_of(self._first, self._domains), self._first, self._domains))
+        folder = folder_of(self._first, outputs_folder() / self._place, self._domains)
+        job = started(Job(folder, self._first, self._domains))
         with mo.status.spinner(title=f"Making {self._first_is}"):
             job.wait(SECONDS_WAITED)
         return job.folder, job.trouble
@@ -351,7 +348,7 @@ class RunPanel(Panel):
     def begin(self) -> Path:
         if self._asked is None:
             raise RunOptionsError(self._refusal)
-        folder = self.folder_of(self._asked.options, self._asked.domains)
+        folder = folder_of(self._asked.options, outputs_folder() / self._place, self._asked.domains)
         return started(replace(self._asked, folder=folder)).folder
 
     def stop(self) -> Path | None:

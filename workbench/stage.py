@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.json_text import whole_texts
-from discover_lib.core.conversation import Candidate
 from workbench.live import Errand
 from workbench.pages import conversation_page
 from workbench.session import Session
-from workbench.sources import SessionError, Settings, assistant_names
+from workbench.sources import Settings, assistant_names
 from workbench.views.html import static_text
 from workbench.views.moments import Moments, Strip, considered_of, stage_of, stage_script
 
@@ -117,7 +116,7 @@ class StagePlayer:
                 self.show()
             case "jump":
                 self._jumps = int(message["jumps"])
-                self._act(self._jump, int(message["strip"]), int(message["turn"]))
+                self._act(session.jump, int(message["turn"]), int(message["strip"]))
             case "branch":
                 self._act(session.fork)
             case "reply":
@@ -125,7 +124,7 @@ class StagePlayer:
             case "consider":
                 self._act(session.candidates, conversation_page.compared(session))
             case "take":
-                self._act(self._take, int(message["place"]))
+                self._act(session.take, int(message["place"]))
             case "show":
                 self.shows_hidden = bool(message["all"])
                 self.on_change()
@@ -190,8 +189,7 @@ class StagePlayer:
         """Do something; that ends the call that is under way."""
         self.session.cancel()
         self.note = ""
-        taken = self.session.take if action == self._take else action
-        if conversation_page.asks_a_model(self.session, taken):
+        if conversation_page.asks_a_model(self.session, action):
             self._errand.start(action, *arguments, then=then)
             return
         try:
@@ -201,16 +199,6 @@ class StagePlayer:
         except DiscoverError as error:
             self.note = str(error)
         self.show()
-
-    def _jump(self, strip: int, turn: int) -> None:
-        self.session.switch(strip)
-        self.session.jump(turn)
-
-    def _take(self, place: int) -> None:
-        considered: tuple[Candidate, ...] = self.session.considered
-        if not 0 <= place < len(considered):
-            raise SessionError("the conversation has moved on since this reply was judged; judge the replies again")
-        self.session.take(considered[place])
 
     def _ended(self, trouble: str) -> None:
         self.note = trouble
