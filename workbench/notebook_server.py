@@ -27,7 +27,7 @@ from workbench.notebook_copies import HOME_VARIABLE, NotebookCopies, copy_button
 from workbench.views.html import EMPTY, Markup, static_text, tag
 from workbench.views.saved_pages import gallery_page
 
-OF_A_CLASS = "DISCOVER_CLASS_"  # how the names of what a class's server finds in its environment begin
+CLASS_WORD = "DISCOVER_CLASS_WORD"  # set in the environment of a class's server
 TOKEN = "access_token"  # the argument with which a browser comes in to edit
 _THEME = re.compile(r'"theme": "(light|dark)"')
 _BODY = '<body>\n    <div id="root"></div>'  # of marimo's page
@@ -85,16 +85,12 @@ def with_bar(page: str, name: str) -> str:
     """marimo's page of a notebook with the bar above it; a page that is laid out otherwise stays as it is."""
     theme = _THEME.search(page)
     lasting = tag("script", Markup(static_text("lasting.js"))) if _READING in page else EMPTY
-    above = bar_of(name, theme[1] if theme else None) + lasting
+    above = bar_of(name, theme[1] if theme else None) + tag("script", Markup(static_text("bar.js"))) + lasting
     return page.replace(_BODY, _BODY + str(above), 1)
 
 
 def bar_of(name: str, theme: str | None) -> Markup:
-    """The bar of a page with its script, and of a copy that is edited: where it is saved."""
-    return _bar_of(name, theme) + tag("script", Markup(static_text("bar.js")))
-
-
-def _bar_of(name: str, theme: str | None) -> Markup:
+    """The bar of a page; that of a copy that is edited says where it is saved."""
     if home := os.environ.get(HOME_VARIABLE):
         return bar(home=home, theme=theme, end=tag("span", f"Your copy: outputs/notebooks/{name}", class_="copy"))
     if is_class():
@@ -105,7 +101,7 @@ def _bar_of(name: str, theme: str | None) -> Markup:
 
 
 def is_class() -> bool:
-    return any(name.startswith(OF_A_CLASS) for name in os.environ)
+    return CLASS_WORD in os.environ
 
 
 def parse_one_at_a_time() -> None:
@@ -146,7 +142,7 @@ def main() -> None:
     # Light or dark follows the system. A theme in marimo.toml wins.
     DEFAULT_CONFIG["display"]["theme"] = "system"
     DEFAULT_CONFIG["runtime"]["auto_instantiate"] = True  # a copy opens with its figures
-    local = not os.environ.get(f"{OF_A_CLASS}WORD")
+    local = not is_class()
     MIDDLEWARE_REGISTRY.register("own pages", Middleware(OwnPages, local=local))
     MIDDLEWARE_REGISTRY.register("discover", door())
     if local and not os.environ.get(HOME_VARIABLE):
@@ -161,8 +157,7 @@ def door() -> Middleware:
     if is_class():
         from workbench.lessons.classroom import Classroom, room_of_environment  # imports the lessons
 
-        if room := room_of_environment():
-            return Middleware(Classroom, room=room)
+        return Middleware(Classroom, room=room_of_environment())
     return Middleware(FrontDoor)
 
 

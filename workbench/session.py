@@ -49,6 +49,9 @@ class Session:
     Args:
         settings: of a new session; `load` and `from_text` read those of a file.
 
+    Raises:
+        SessionError: an unknown artifact or assistant, or an artifact that no tree can be built from.
+
     Attributes:
         id: names the file, and the page's `?session=` parameter.
         settings: what is simulated.
@@ -73,7 +76,8 @@ class Session:
         self._stop = threading.Event()  # of the step begun last; every step has its own
         self._here = threading.local()  # the step of this thread
         if settings is not None:
-            self.configure(settings)
+            self.settings, self.branches = settings, [Branch(open_source(settings))]
+            self._look_at(0, 0)
 
     # -- where we are ----------------------------------------------------------------------------------------------
 
@@ -242,17 +246,6 @@ class Session:
                 self.branches.append(Branch(branched, (self.current, self.cursor)))
                 self._look_at(len(self.branches) - 1, self.cursor)
 
-    def configure(self, settings: Settings) -> None:
-        """Start over with other settings; with the present ones this is a reset.
-
-        Raises:
-            SessionError: an unknown artifact or assistant, or an artifact that no tree can be built from.
-        """
-        start = open_source(settings)
-        self.settings = settings
-        self.branches = [Branch(start)]
-        self._look_at(0, 0)
-
     def let_play(self, settings: Settings) -> None:
         """Have others play the roles from now on: assistant, judge, voice.
 
@@ -291,7 +284,9 @@ class Session:
         Raises:
             SessionError: no such session, or a file that is not one.
         """
-        session = cls(None, folder, _checked_id(session_id))
+        if not _ID.fullmatch(session_id):
+            raise SessionError(f"invalid session id {session_id[:40]!r}; one has 6 to 32 small letters and digits")
+        session = cls(None, folder, session_id)
         try:
             session._restore(session.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -452,9 +447,3 @@ def answered(simulator: UserSimulator) -> Conversation:
     at_end = dataclasses.replace(conversation, stop="max_turns")
     spoken = UserSimulator.resume(at_end, simulator.judge, simulator.voice).branch(len(conversation.turns))
     return dataclasses.replace(spoken.conversation, stop=conversation.stop)
-
-
-def _checked_id(session_id: str) -> str:
-    if not _ID.fullmatch(session_id):
-        raise SessionError(f"invalid session id {session_id[:40]!r}; one has 6 to 32 small letters and digits")
-    return session_id

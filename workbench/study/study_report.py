@@ -126,11 +126,6 @@ MESSAGES = {
 }
 
 
-def _texts_of(progress: Progress) -> list[str]:
-    said = [exchange.said["text"] for exchange in progress.exchanges]
-    return [*said, *progress.final["texts"].values()]
-
-
 def export_study(desk: Desk, personal: Personal = "refuse") -> int:
     """Write `export/` beside the participants: the tables and their codebook. Returns the number of participants.
 
@@ -140,9 +135,13 @@ def export_study(desk: Desk, personal: Personal = "refuse") -> int:
     rows = list(finished(desk))
     if not rows:
         raise DiscoverError(f"{desk.folder}: no participant has finished yet")
-    texts = [(code, text) for code, progress in rows for text in _texts_of(progress)] if personal == "refuse" else []
+    texts = [
+        (code, text)
+        for code, progress in rows
+        for text in (*(said["text"] for said in progress.every("said")), *progress.final["texts"].values())
+    ]
     found = [(code, each.kind, each.text) for code, text in texts for each in personal_data(text)]
-    if found:
+    if found and personal == "refuse":
         seen = "; ".join(f"{desk.pseudonym(code)}: {kind} “{text}”" for code, kind, text in found[:5])
         more = f" and {len(found) - 5} more" if len(found) > 5 else ""
         raise DiscoverError(
