@@ -4,22 +4,25 @@ import html
 import random
 import re
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from http.client import HTTPException
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
 import msgspec
 from playwright.sync_api import Page
-from starlette.testclient import TestClient
 
-from workbench.study.bots import Bot
 from workbench.study.design import Study
 
 PAPER = Path(__file__).resolve().parents[1] / "data" / "study" / "paper.yaml"
 LONG = "It showed me several openings, and I could choose among them."
 FINAL = {"step": "final", "interaction": "8", "satisfaction": "6", "strengths": LONG, "weaknesses": LONG}
+ANSWERS = {
+    "consent": {"agreed": "1", "action": "yes"},
+    "eligibility": {"adult": "yes", "english": "yes", "weekly": "yes"},
+    "rating": {"rating": "7"},
+}
 
 
 def changed(study: Study, **changes: Any) -> Study:
@@ -47,8 +50,11 @@ class Seen:
 class Person:
     """A browser without a script: follows redirects, keeps cookies and every byte that it was sent."""
 
-    client: TestClient
-    served: list[bytes]
+    client: httpx.Client
+    name: str = "kim"
+    rated: int = 8  # at the end
+    served: list[bytes] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
 
     def get(self, path: str = "/") -> Seen:
         return self._read(self.client.get(path))
@@ -65,8 +71,8 @@ class Person:
 
     def admitted(self, path: str = "/") -> Seen:
         self.get(path)
-        self.post({"step": "consent", "agreed": "1", "action": "yes"})
-        return self.post({"step": "eligibility", "adult": "yes", "english": "yes", "weekly": "yes"})
+        self.post({"step": "consent", **ANSWERS["consent"]})
+        return self.post({"step": "eligibility", **ANSWERS["eligibility"]})
 
     def chosen(self) -> Seen:
         topics = self.admitted().values("topic")
@@ -74,6 +80,24 @@ class Person:
 
     def say(self, text: str, n: int, **more: str) -> Seen:
         return self.post({"step": "chat", "action": "send", "n": str(n), "text": text, **more})
+
+    def take_part(self) -> None:
+        """From the first page to the last."""
+        seen = self.get()
+        while seen.values("step"):
+            step = seen.values("step")[0]
+            answers = ANSWERS | {"final": FINAL | {"interaction": str(self.rated)}}
+            seen = self.post({"step": step, **(answers.get(step) or self._chosen_of(seen))})
+
+    def _chosen_of(self, seen: Seen) -> Mapping[str, str]:
+        """A topic, the end of a conversation that may end, the reply that is due, or a message."""
+        if topics := seen.values("topic"):
+            return {"topic": topics[0]}
+        actions, n = re.findall(r'value="(finish|resume)"', seen.page), seen.values("n")[0]
+        if actions:
+            return {"action": actions[0], "n": n}
+        self.said.append(f"{self.name} wants the sea, try {len(self.said)}")
+        return {"action": "send", "n": n, "text": self.said[-1]}
 
     def finish(self) -> Seen:
         """Two exchanges, the rating and the final answers."""
@@ -84,26 +108,22 @@ class Person:
         return self.post(FINAL)
 
 
-class PatientBot(Bot):
-    """Sends again what was lost, as the page's script does; remembers what it has said."""
+class PatientPerson(Person):
+    """Sends again what was lost, as the page's script does."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.said: list[str] = []
+    def get(self, path: str = "/") -> Seen:
+        return self._patient(lambda: super(PatientPerson, self).get(path))
 
-    def ask(self, path: str, fields: Mapping[str, str] | None = None) -> str:
+    def post(self, fields: Mapping[str, str], path: str = "/") -> Seen:
+        return self._patient(lambda: super(PatientPerson, self).post(fields, path))
+
+    def _patient(self, ask: Callable[[], Seen]) -> Seen:
         for _ in range(900):
             try:
-                return super().ask(path, fields)
-            except (OSError, HTTPException):  # refused, or cut off in the middle of an answer
+                return ask()
+            except httpx.TransportError:  # refused, or cut off in the middle of an answer
                 time.sleep(0.1)
         raise TimeoutError("the server does not come back")
-
-    def filled(self, step: str, page: str) -> dict[str, str]:
-        fields = super().filled(step, page)
-        if fields.get("action") == "send":
-            self.said.append(fields["text"])
-        return fields
 
 
 class BrowserPerson:

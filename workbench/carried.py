@@ -12,11 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
-from discover_lib.base.ids import DiscoverId
 from discover_lib.core.rules import NAMED_RULES, Rules
-from discover_lib.runs.evaluation import resolve
 
 OWN = "the run’s own"
 RULE_SLIDERS = {  # name in the address → the most it goes up to, its step, and its label
@@ -27,27 +24,10 @@ RULE_SLIDERS = {  # name in the address → the most it goes up to, its step, an
 
 
 def address() -> Any:
-    """The choices in the page's address; a `discover://` id in it (`&id=...`) becomes those that open it."""
+    """The choices in the page's address."""
     import marimo as mo
 
-    choices = mo.query_params()
-    if (asked := choices.get("id")) is not None:
-        choices.remove("id")
-        for name, value in opened_by(str(asked)).items():
-            choices.set(name, value)
-    return choices
-
-
-def opened_by(text: str) -> dict[str, str]:
-    """What a page over a run is to choose so that it shows what an id stands for; of one that is none, its text."""
-    try:
-        stored = resolve(DiscoverId.parse(text))
-    except DiscoverError:
-        return {"run": text}
-    chosen = {"run": _below_outputs(stored.folder), "turn": str(stored.id.turn or "")}
-    if len(stored.places) == 1:
-        chosen["conversation"] = str(*stored.places.values())
-    return {name: value for name, value in chosen.items() if value}
+    return mo.query_params()
 
 
 def kept(
@@ -68,7 +48,7 @@ def kept(
     if kind in (mo.ui.dropdown, mo.ui.radio, mo.ui.multiselect):
         choices = kind(*arguments, **how).options
         value = value if value is None or isinstance(value, str | list) else str(value)
-    # A folder stands in the address as its path: its label may say "today".
+    # A folder stands in the address as its path: its label says when the run has changed.
     names = {label: _below_outputs(each) if isinstance(each, Path) else label for label, each in choices.items()}
 
     def remember(chosen: Any) -> None:

@@ -20,7 +20,7 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.base.json_text import to_json
 from discover_lib.dataset.export import MARK
 from discover_lib.runs.evaluation import lay_out_evaluation
-from discover_lib.runs.options import LaidOut, RunOptions, Snapshot, check_models, execute, lay_out
+from discover_lib.runs.options import LaidOut, RunOptions, check_models, execute, lay_out
 from discover_lib.runs.store import FILE, RunStore, StoreError
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ class Job:
     Attributes:
         folder: what it is known by, and where its results are.
         domains: the domains of an evaluation; () for a run that is not scored.
-        done: conversations that nothing is left to do of, and how many there are.
         trouble: one line on what went wrong, or "".
     """
 
@@ -51,7 +50,6 @@ class Job:
     domains: tuple[str, ...] = ()
     settings: ClientSettings | None = None
     budget_dollars: float | None = None
-    done: tuple[int, int] = field(default=(0, 0), init=False)
     trouble: str = field(default="", init=False)
     _stop: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
     _thread: threading.Thread | None = field(default=None, init=False, repr=False)
@@ -94,15 +92,11 @@ class Job:
             concurrency=IN_FLIGHT if run.models else processes,
             settings=self.settings,
             budget_dollars=self.budget_dollars,
-            on_progress=self._count,
             stop=self._stop,
         )
         self.trouble = report.message
         if report.halted is None and report.unscored:
             self.trouble = f"{report.unscored} conversations could not be scored in full; resume the run to try again"
-
-    def _count(self, snapshot: Snapshot) -> None:
-        self.done = snapshot.done, snapshot.counts.units
 
 
 def started(job: Job) -> Job:
@@ -175,7 +169,7 @@ def _scored(folder: Path) -> bool:
 
 
 def run_label(folder: Path) -> str:
-    """A run as people name it, such as "4 assistants, 20 users, svg drawing · today 21:39"."""
+    """A run as people name it, such as "4 assistants, 20 users, svg drawing · 03 Nov 21:39"."""
     configuration = configuration_of(folder)
     if not configuration:
         return folder.name
@@ -183,7 +177,8 @@ def run_label(folder: Path) -> str:
     who = f"{len(assistants)} assistants" if len(assistants) > 2 else " and ".join(assistants) or "conversations"
     what = (configuration.get("domain") or "own trees").replace("_", " ")
     parts = [who, *([f"{users} user{'s' * (users != 1)}"] if users else []), what]
-    return f"{', '.join(parts)} · {_day((folder / FILE).stat().st_mtime)}"
+    changed = datetime.fromtimestamp((folder / FILE).stat().st_mtime)
+    return f"{', '.join(parts)} · {changed:%d %b %H:%M}"
 
 
 def labelled(folders: Sequence[Path]) -> dict[str, Path]:
@@ -193,14 +188,6 @@ def labelled(folders: Sequence[Path]) -> dict[str, Path]:
         label if labels.count(label) == 1 else f"{label} · {folder.name[-8:]}": folder
         for label, folder in zip(labels, folders, strict=True)
     }
-
-
-def _day(changed: float) -> str:
-    """A time as "today 21:39", "yesterday 21:39" or "3 Nov 21:39"."""
-    then = datetime.fromtimestamp(changed)
-    days = (datetime.now().date() - then.date()).days
-    day = {0: "today", 1: "yesterday"}.get(days, f"{then.day} {then:%b}" if days < 300 else f"{then:%Y-%m-%d}")
-    return f"{day} {then:%H:%M}"
 
 
 def domains_of(configuration: Mapping[str, Any]) -> tuple[str, ...]:

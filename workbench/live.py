@@ -81,10 +81,9 @@ class Errand:
 
     def start(self, action: Callable[..., Any], *arguments: Any, then: Callable[[], Any] | None = None) -> None:
         """Run `action(*arguments)` in a thread, then `then` if it went well."""
-        self._task = asyncio.get_running_loop().create_task(self.run(action, *arguments, then=then))
+        self._task = asyncio.get_running_loop().create_task(self._run(action, arguments, then))
 
-    async def run(self, action: Callable[..., Any], *arguments: Any, then: Callable[[], Any] | None = None) -> None:
-        """As `start`, awaited."""
+    async def _run(self, action: Callable[..., Any], arguments: Any, then: Callable[[], Any] | None) -> None:
         self.running, trouble = True, ""
         self._on_begin()
         try:

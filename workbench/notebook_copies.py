@@ -6,7 +6,6 @@ notebook server.
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import os
 import re
@@ -56,13 +55,8 @@ def editable(text: str, title: str, folder: Path) -> str:
 
 
 def open_cells(text: str) -> list[str]:
-    """The names of the cells whose code is shown, without the last one if it only imports."""
-    cells = []
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef) and any(ast.unparse(each) == "app.cell" for each in node.decorator_list):
-            if not all(isinstance(each, ast.Import | ast.ImportFrom | ast.Return) for each in node.body):
-                cells.append(node.name)
-    return cells
+    """The names of the cells whose code is shown."""
+    return re.findall(r"^@app\.cell\ndef (?!import_names)(\w+)", text, re.MULTILINE)
 
 
 def copied(file: str) -> Path:

@@ -2,38 +2,36 @@
 
 marimo serves the notebooks. Middleware adds the rest, in this order: refuse requests of other sites
 (`discover_lib.cli.localhost`); show the first page, or let in the students of a class (`workbench.lessons.classroom`);
-open copies for editing (`workbench.notebook_copies`); put the bar and the introduction into each page
-(`workbench.first_sight`). All of them are registered with marimo.
+open copies for editing (`workbench.notebook_copies`); put the bar into each page. All are registered with marimo.
 """
 
 from __future__ import annotations
 
 import ast
 import os
+import re
 import signal
 import sys
 import threading
 import time
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-from starlette.datastructures import QueryParams
+from starlette.datastructures import MutableHeaders, QueryParams
 from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from discover_lib.base.files import outputs_folder
 from discover_lib.cli.localhost import OwnPages
 from workbench.bar import bar, moved
-from workbench.first_sight import FirstSight
 from workbench.notebook_copies import HOME_VARIABLE, NotebookCopies, copy_button
-from workbench.serve import notebooks_folder
-from workbench.views.html import Markup, static_text, tag
+from workbench.views.html import EMPTY, Markup, static_text, tag
 from workbench.views.saved_pages import gallery_page
 
-OF_A_CLASS = "DISCOVER_CLASS_"  # how the names of what a class's server finds in its environment begin
+CLASS_WORD = "DISCOVER_CLASS_WORD"  # set in the environment of a class's server
 TOKEN = "access_token"  # the argument with which a browser comes in to edit
+_THEME = re.compile(r'"theme": "(light|dark)"')
+_BODY = '<body>\n    <div id="root"></div>'  # of marimo's page
+_READING = '"mode": "read"'
 PARENT_SECONDS = 1.0  # how often the server looks whether the command that began it is still there
 
 
@@ -54,23 +52,45 @@ class FrontDoor:
         await (answer or self.app)(scope, receive, send)
 
 
-def text_of_notebook(name: str, folder: Path | None = None) -> str:
-    """The text of the notebook that a page of this name shows, empty where there is none.
+class PageBar:
+    """Middleware that puts the bar into the pages that marimo answers with.
 
-    Args:
-        folder: with the notebooks; those of the project by default.
+    A page for reading gets a script, too. It finds a server again that was away, and keeps the browser's Back in order.
     """
-    folder = folder or notebooks_folder()
-    found = (path for path in folder.rglob("*.py") if path.relative_to(folder).as_posix() == name)
-    return next((path.read_text("utf-8") for path in found), "")
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        page = scope["type"] == "http" and scope["path"] == "/" and scope["method"] == "GET"
+        name = QueryParams(scope["query_string"]).get("file", "") if page else ""
+        if not name:
+            await self.app(scope, receive, send)
+            return
+        answer: list[Message] = []
+
+        async def gather(message: Message) -> None:
+            answer.append(message)
+
+        await self.app(scope, receive, gather)
+        start, body = answer[0], b"".join(part.get("body", b"") for part in answer[1:])
+        if start["status"] == 200:
+            body = with_bar(body.decode(), name).encode()
+            MutableHeaders(scope=start)["Content-Length"] = str(len(body))
+        await send(start)
+        await send({"type": "http.response.body", "body": body})
+
+
+def with_bar(page: str, name: str) -> str:
+    """marimo's page of a notebook with the bar above it; a page that is laid out otherwise stays as it is."""
+    theme = _THEME.search(page)
+    lasting = tag("script", Markup(static_text("lasting.js"))) if _READING in page else EMPTY
+    above = bar_of(name, theme[1] if theme else None) + tag("script", Markup(static_text("bar.js"))) + lasting
+    return page.replace(_BODY, _BODY + str(above), 1)
 
 
 def bar_of(name: str, theme: str | None) -> Markup:
-    """The bar of a page with its script, and of a copy that is edited: where it is saved."""
-    return _bar_of(name, theme) + tag("script", Markup(static_text("bar.js")))
-
-
-def _bar_of(name: str, theme: str | None) -> Markup:
+    """The bar of a page; that of a copy that is edited says where it is saved."""
     if home := os.environ.get(HOME_VARIABLE):
         return bar(home=home, theme=theme, end=tag("span", f"Your copy: outputs/notebooks/{name}", class_="copy"))
     if is_class():
@@ -81,7 +101,7 @@ def _bar_of(name: str, theme: str | None) -> Markup:
 
 
 def is_class() -> bool:
-    return any(name.startswith(OF_A_CLASS) for name in os.environ)
+    return CLASS_WORD in os.environ
 
 
 def parse_one_at_a_time() -> None:
@@ -122,14 +142,12 @@ def main() -> None:
     # Light or dark follows the system. A theme in marimo.toml wins.
     DEFAULT_CONFIG["display"]["theme"] = "system"
     DEFAULT_CONFIG["runtime"]["auto_instantiate"] = True  # a copy opens with its figures
-    local = not os.environ.get(f"{OF_A_CLASS}WORD")
+    local = not is_class()
     MIDDLEWARE_REGISTRY.register("own pages", Middleware(OwnPages, local=local))
     MIDDLEWARE_REGISTRY.register("discover", door())
     if local and not os.environ.get(HOME_VARIABLE):
         MIDDLEWARE_REGISTRY.register("copies", Middleware(NotebookCopies))
-    folder = outputs_folder() / "notebooks" if os.environ.get(HOME_VARIABLE) else notebooks_folder()
-    text_of = partial(text_of_notebook, folder=folder)
-    MIDDLEWARE_REGISTRY.register("first sight", Middleware(FirstSight, text_of=text_of, bar_of=bar_of))
+    MIDDLEWARE_REGISTRY.register("bar", Middleware(PageBar))
     sys.argv = sys.argv[1:]
     marimo_command()
 
@@ -139,8 +157,7 @@ def door() -> Middleware:
     if is_class():
         from workbench.lessons.classroom import Classroom, room_of_environment  # imports the lessons
 
-        if room := room_of_environment():
-            return Middleware(Classroom, room=room)
+        return Middleware(Classroom, room=room_of_environment())
     return Middleware(FrontDoor)
 
 

@@ -317,10 +317,6 @@ class RunPanel(Panel):
             return
         self._asked = Job(outputs_folder(), options, tuple(domains), settings, cap_dollars)
 
-    def folder_of(self, options: RunOptions, domains: Sequence[str] = ()) -> Path:
-        """Where a run of this page is; the same for the same options.  Raises as `workbench.jobs.folder_of`."""
-        return folder_of(options, outputs_folder() / self._place, domains)
-
     # -- of runs -------------------------------------------------------------------------------------------------------
 
     def known(self) -> dict[str, Path]:
@@ -340,23 +336,19 @@ class RunPanel(Panel):
         return folder, trouble or problem
 
     def _made_first(self) -> tuple[Path, str]:
-        """A small run, made while a line shows how far it is."""
+        """A small run, made while the page waits."""
         import marimo as mo
 
-        job = started(Job(self.folder_of(self._first, self._domains), self._first, self._domains))
-        with mo.status.spinner(title=f"Making {self._first_is}") as spinner:
-            for _ in range(round(SECONDS_WAITED * 10)):
-                job.wait(0.1)
-                if not job.running:
-                    break
-                if job.done[1]:
-                    spinner.update(subtitle="{} of {} conversations".format(*job.done))
+        folder = folder_of(self._first, outputs_folder() / self._place, self._domains)
+        job = started(Job(folder, self._first, self._domains))
+        with mo.status.spinner(title=f"Making {self._first_is}"):
+            job.wait(SECONDS_WAITED)
         return job.folder, job.trouble
 
     def begin(self) -> Path:
         if self._asked is None:
             raise RunOptionsError(self._refusal)
-        folder = self.folder_of(self._asked.options, self._asked.domains)
+        folder = folder_of(self._asked.options, outputs_folder() / self._place, self._asked.domains)
         return started(replace(self._asked, folder=folder)).folder
 
     def stop(self) -> Path | None:

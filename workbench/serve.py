@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-import tomllib
 import urllib.error
 import urllib.request
 import webbrowser
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +28,6 @@ EVERYWHERE = "0.0.0.0"
 START_SECONDS = 60.0
 ENDINGS = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
 END_SECONDS = 5.0  # for the server and what it started to end when asked; then they are killed
-# Packages whose module has another name.
-MODULES = {"markdown-it-py": "markdown_it", "python-dotenv": "dotenv", "pyyaml": "yaml"}
 
 
 def notebooks_folder() -> Path:
@@ -62,11 +57,10 @@ def serve(port: int, *, edit: bool, browser: bool, room: Room | None = None) -> 
     With a `room` the local network is served, and whoever knows its word comes in.
 
     Raises:
-        DiscoverError: a package of the project is missing, or the server did not come up.
+        DiscoverError: the server did not come up.
     """
     for ending in ENDINGS:
         signal.signal(ending, _end_quietly)  # also where a shell had it ignored, as it has for what runs in background
-    check_packages()
     url = f"http://{HOST}:{port}"
     try:
         command = serve_command(port, edit=edit, browser=browser, host=EVERYWHERE if room else HOST)
@@ -82,19 +76,6 @@ def serve(port: int, *, edit: bool, browser: bool, room: Room | None = None) -> 
     if server.returncode is None:
         raise DiscoverError(f"the notebook server did not answer within {START_SECONDS:.0f} s")
     raise DiscoverError(f"the notebook server stopped at once (exit code {server.returncode}); see the lines above")
-
-
-def check_packages() -> None:
-    """Look whether what the project declares it needs is here, without importing any of it.
-
-    Raises:
-        DiscoverError: something is missing: pages would stay empty.
-    """
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
-    names = [re.split(r"[^\w.-]", requirement)[0] for requirement in project["dependencies"]]
-    missing = [name for name in names if find_spec(MODULES.get(name, name.replace("-", "_"))) is None]
-    if missing:
-        raise DiscoverError(f"not installed: {', '.join(missing)}; 'make open' in the project's folder installs them")
 
 
 def _announce(url: str, browser: bool) -> None:

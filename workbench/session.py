@@ -46,6 +46,12 @@ class Branch:
 class Session:
     """Branches of one conversation, and the place that is looked at.
 
+    Args:
+        settings: of a new session; `load` and `from_text` read those of a file.
+
+    Raises:
+        SessionError: an unknown artifact or assistant, or an artifact that no tree can be built from.
+
     Attributes:
         id: names the file, and the page's `?session=` parameter.
         settings: what is simulated.
@@ -62,17 +68,16 @@ class Session:
     cursor: int
     considered: tuple[Candidate, ...] = ()
 
-    def __init__(self, settings: Settings, folder: Path | None = None) -> None:
-        self.id = secrets.token_hex(6)
+    def __init__(self, settings: Settings | None = None, folder: Path | None = None, session_id: str = "") -> None:
+        self.id = session_id or secrets.token_hex(6)
         self.folder = folder or outputs_folder() / "sessions"
-        self._prepare()
-        self.configure(settings)
-
-    def _prepare(self) -> None:
         self.calls = Calls()
         self._lock = threading.Lock()  # a step in a thread either is taken before `cancel` returns, or never
         self._stop = threading.Event()  # of the step begun last; every step has its own
         self._here = threading.local()  # the step of this thread
+        if settings is not None:
+            self.settings, self.branches = settings, [Branch(open_source(settings))]
+            self._look_at(0, 0)
 
     # -- where we are ----------------------------------------------------------------------------------------------
 
@@ -182,23 +187,22 @@ class Session:
             raise SessionError(reason)
         with self._roles(tuple(assistants)) as roles:
             simulator = self._simulator(roles)
-            if roles.spec.models(assistants):
-                with ThreadPoolExecutor(len(assistants)) as threads:
-                    considered = tuple(threads.map(lambda name: self._consider(roles, simulator, name), assistants))
-            else:
-                considered = tuple(self._consider(roles, simulator, name) for name in assistants)
+            with ThreadPoolExecutor() as threads:  # language models reply side by side
+                considered = tuple(threads.map(lambda name: self._consider(roles, simulator, name), assistants))
             with self._unless_cancelled():
                 self.considered = considered
         return self.considered
 
-    def take(self, candidate: Candidate) -> Turn:
-        """Go on with one of the replies just considered; the others stay on record as not chosen.
+    def take(self, place: int) -> Turn:
+        """Continue with one of the replies just considered; the others stay on record as not chosen.
+
+        Args:
+            place: of the reply in `considered`.
 
         Raises:
-            SessionError: the reply was not considered at this moment.
+            SessionError: no such reply is considered at this moment.
         """
-        place = next((index for index, each in enumerate(self.considered) if each is candidate), None)
-        if place is None:
+        if not 0 <= place < len(self.considered):
             raise SessionError("the conversation has moved on since this reply was judged; judge the replies again")
         with self._roles() as roles:
             return self._continue(self._simulator(roles), self.considered, place)
@@ -210,16 +214,23 @@ class Session:
 
     # -- time travel -----------------------------------------------------------------------------------------------
 
-    def jump(self, turn: int) -> None:
-        """Look at another turn of this line; 0 is the start.
+    def jump(self, turn: int, branch: int | None = None) -> None:
+        """Look at another turn; 0 is the start.
+
+        Args:
+            branch: number of the branch; None stays on the present one.
 
         Raises:
-            SessionError: no such turn.
+            SessionError: no such branch or turn.
         """
-        if not 0 <= turn <= len(self.conversation.turns):
-            raise SessionError(f"there is no turn {turn}; this line has {len(self.conversation.turns)}")
-        if turn != self.cursor:
-            self._look_at(self.current, turn)
+        branch = self.current if branch is None else branch
+        if not 0 <= branch < len(self.branches):
+            raise SessionError(f"there is no branch {branch + 1}; there are {len(self.branches)}")
+        turns = len(self.branches[branch].conversation.turns)
+        if not 0 <= turn <= turns:
+            raise SessionError(f"there is no turn {turn}; this line has {turns}")
+        if (branch, turn) != (self.current, self.cursor):
+            self._look_at(branch, turn)
 
     def fork(self) -> None:
         """Open a branch at the cursor and look at it; what it left stays as it is.
@@ -235,40 +246,15 @@ class Session:
                 self.branches.append(Branch(branched, (self.current, self.cursor)))
                 self._look_at(len(self.branches) - 1, self.cursor)
 
-    def switch(self, branch: int) -> None:
-        """Look at another branch, at the same turn or at its last.
-
-        Raises:
-            SessionError: no such branch.
-        """
-        if not 0 <= branch < len(self.branches):
-            raise SessionError(f"there is no branch {branch + 1}; there are {len(self.branches)}")
-        if branch != self.current:
-            self._look_at(branch, min(self.cursor, len(self.branches[branch].conversation.turns)))
-
-    def configure(self, settings: Settings) -> None:
-        """Start over with other settings; with the present ones this is a reset.
-
-        Raises:
-            SessionError: an unknown artifact or assistant, or an artifact that no tree can be built from.
-        """
-        start = open_source(settings)
-        self.settings = settings
-        self.branches = [Branch(start)]
-        self._look_at(0, 0)
-
-    def reset(self) -> None:
-        """Back to the start, without branches."""
-        self.configure(self.settings)
-
     def let_play(self, settings: Settings) -> None:
         """Have others play the roles from now on: assistant, judge, voice.
 
+        Args:
+            settings: the present ones with other players.
+
         Raises:
-            SessionError: an unknown player, an invalid address, or settings of another conversation.
+            SessionError: an unknown player, or an invalid address.
         """
-        if not settings.same_start(self.settings):
-            raise SessionError("these settings open another conversation")
         check_players(settings)
         self.settings = settings
         self._look_at(self.current, self.cursor)
@@ -298,7 +284,9 @@ class Session:
         Raises:
             SessionError: no such session, or a file that is not one.
         """
-        session = cls._blank(_checked_id(session_id), folder)
+        if not _ID.fullmatch(session_id):
+            raise SessionError(f"invalid session id {session_id[:40]!r}; one has 6 to 32 small letters and digits")
+        session = cls(None, folder, session_id)
         try:
             session._restore(session.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -332,7 +320,7 @@ class Session:
         Raises:
             SessionError: it is not a session's text.
         """
-        session = cls._blank(secrets.token_hex(6), folder)
+        session = cls(None, folder)
         session._restore(text)
         used = session.settings
         kept = {name: getattr(used, name) for name in ("source", "domain", "artifact", "rules", "seed", "turns")}
@@ -340,14 +328,6 @@ class Session:
             kept["assistant"] = used.assistant
         session.settings = Settings(**kept)
         session.save()
-        return session
-
-    @classmethod
-    def _blank(cls, session_id: str, folder: Path | None) -> Session:
-        session = cls.__new__(cls)
-        session.id = session_id
-        session.folder = folder or outputs_folder() / "sessions"
-        session._prepare()
         return session
 
     def _restore(self, text: str) -> None:
@@ -467,9 +447,3 @@ def answered(simulator: UserSimulator) -> Conversation:
     at_end = dataclasses.replace(conversation, stop="max_turns")
     spoken = UserSimulator.resume(at_end, simulator.judge, simulator.voice).branch(len(conversation.turns))
     return dataclasses.replace(spoken.conversation, stop=conversation.stop)
-
-
-def _checked_id(session_id: str) -> str:
-    if not _ID.fullmatch(session_id):
-        raise SessionError(f"invalid session id {session_id[:40]!r}; one has 6 to 32 small letters and digits")
-    return session_id

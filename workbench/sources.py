@@ -6,7 +6,6 @@ turn by turn.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,11 +89,6 @@ class Settings:
     def models(self) -> list[str]:
         """The language models that take part; none with a recorded source."""
         return [] if self.recorded else self.spec.models((self.assistant,))
-
-    def same_start(self, other: Settings) -> bool:
-        """Whether both open the same conversation; who plays the roles does not matter."""
-        names = ("assistant", "judge", "voice", "api_base", "key_variable", "leak_check")
-        return dataclasses.replace(self, **{name: getattr(other, name) for name in names}) == other
 
 
 def recorded_choices() -> list[Recorded]:

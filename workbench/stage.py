@@ -5,7 +5,6 @@ The same object serves marimo, JupyterLab and Colab: `StagePlayer(session).widge
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
@@ -14,18 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.json_text import whole_characters
-from discover_lib.core.conversation import Candidate
 from workbench.live import Errand
 from workbench.pages import conversation_page
 from workbench.session import Session
-from workbench.sources import SessionError, Settings, assistant_names
+from workbench.sources import Settings, assistant_names
 from workbench.views.html import static_text
 from workbench.views.moments import Moments, Strip, considered_of, stage_of, stage_script
 
 if TYPE_CHECKING:
     from workbench.controls import Choice
-
-PLAY_SECONDS = 1.2  # between two turns that are played by themselves
 
 
 @cache
@@ -77,7 +73,6 @@ class StagePlayer:
         self.shows_hidden = False
         self.widget: Any = _widget_class()() if widget is None else widget
         self._errand = Errand(self.show, self._ended)
-        self._playing: asyncio.Task[None] | None = None
         self.widget.on_msg(lambda widget, content, buffers: self.do(content))
         self.show()
 
@@ -101,7 +96,6 @@ class StagePlayer:
                 "turn": session.cursor,
                 "jumps": self._jumps,
                 "sent": self._sent,
-                "playing": self._playing is not None,
                 "asking": self._errand.running,
                 "trouble": _sentence(self.note),
                 "over": _sentence(session.why_no_next or ""),
@@ -119,16 +113,12 @@ class StagePlayer:
         match wish:
             case "next":
                 self._act(session.next)
-            case "play":
-                self.note = ""
-                self._playing = self._playing or asyncio.get_running_loop().create_task(self._play())
-                self.show()
             case "stop":
-                self.halt()
+                self.session.cancel()
                 self.show()
             case "jump":
                 self._jumps = int(message["jumps"])
-                self._act(self._jump, int(message["strip"]), int(message["turn"]))
+                self._act(session.jump, int(message["turn"]), int(message["strip"]))
             case "branch":
                 self._act(session.fork)
             case "reply":
@@ -136,7 +126,7 @@ class StagePlayer:
             case "consider":
                 self._act(session.candidates, conversation_page.compared(session))
             case "take":
-                self._act(self._take, int(message["place"]))
+                self._act(session.take, int(message["place"]))
             case "show":
                 self.shows_hidden = bool(message["all"])
                 self.on_change()
@@ -155,17 +145,12 @@ class StagePlayer:
             case "undo":
                 self.undo()
 
-    def halt(self) -> None:
-        """End auto-play, and the call that is under way, at once."""
-        self._stop_playing()
-        self.session.cancel()
-
     def open(self, settings: Settings) -> None:
         """Begin a new conversation; the one before is kept."""
         self._open(lambda: Session(settings, folder=self.session.folder))
 
     def _open(self, make: Callable[[], Session]) -> None:
-        self.halt()
+        self.session.cancel()
         try:
             fresh = make()
         except DiscoverError as error:
@@ -178,7 +163,7 @@ class StagePlayer:
 
     def undo(self) -> None:
         """Back to the conversation before the last new one."""
-        self.halt()
+        self.session.cancel()
         if self._before is not None:
             self.session, self._before, self.note = self._before, self.session, ""
             self._moments = Moments()
@@ -203,11 +188,10 @@ class StagePlayer:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _act(self, action: Callable[..., Any], *arguments: Any, then: Callable[[], Any] | None = None) -> None:
-        """Do something by hand; that stops what is going on by itself."""
-        self.halt()
+        """Do something; that ends the call that is under way."""
+        self.session.cancel()
         self.note = ""
-        taken = self.session.take if action == self._take else action
-        if conversation_page.asks_a_model(self.session, taken):
+        if conversation_page.asks_a_model(self.session, action):
             self._errand.start(action, *arguments, then=then)
             return
         try:
@@ -218,41 +202,8 @@ class StagePlayer:
             self.note = str(error)
         self.show()
 
-    def _jump(self, strip: int, turn: int) -> None:
-        self.session.switch(strip)
-        self.session.jump(turn)
-
-    def _take(self, place: int) -> None:
-        considered: tuple[Candidate, ...] = self.session.considered
-        if not 0 <= place < len(considered):
-            raise SessionError("the conversation has moved on since this reply was judged; judge the replies again")
-        self.session.take(considered[place])
-
-    async def _play(self) -> None:
-        """Steps to the last scored turn, or until stopped."""
-        try:
-            while self.session.why_no_next is None and self.session.cursor < self.session.scored_turns:
-                if conversation_page.asks_a_model(self.session, self.session.next):
-                    await self._errand.run(self.session.next)
-                else:
-                    self.session.next()
-                    self.show()
-                await asyncio.sleep(PLAY_SECONDS)
-        except DiscoverError as error:
-            self.note = str(error)
-        self._playing = None
-        self.show()
-
-    def _stop_playing(self) -> None:
-        """No further step is taken, from this moment on."""
-        if self._playing is not None:
-            self._playing.cancel()
-            self._playing = None
-
     def _ended(self, trouble: str) -> None:
         self.note = trouble
-        if trouble:
-            self._stop_playing()
         self.show()
 
 

@@ -16,7 +16,6 @@ from discover_lib.metrics.transcript import COLUMNS
 from discover_lib.runs.evaluation import lay_out_evaluation, resolve, write_evaluation
 from discover_lib.runs.options import RunOptions, execute
 from discover_lib.runs.store import RunStore, id_of_run
-from workbench.carried import opened_by
 from workbench.main import app
 
 pytestmark = pytest.mark.slow
@@ -114,14 +113,3 @@ def test_a_conversation_and_a_run_are_read_by_their_ids(folder: Path, capsys: py
     assert whole == shown(run.run) == shown(str(run)) and f"48 conversations in {folder}" in whole
     several = shown(f"{run}/svg_drawing-eval-001/*/1").splitlines()
     assert several[:3] == [f"{run}/svg_drawing-eval-001/{who}/1" for who in OPTIONS.assistants]
-
-
-def test_a_page_opens_what_an_id_stands_on(folder: Path) -> None:
-    run = id_of_run(folder).run
-    talk = DiscoverId(run, "svg_drawing-eval-001", "ask", 1, 2)
-    opened = opened_by(str(talk))
-    with RunStore.read(folder) as store:
-        listed = store.listing()[int(opened.pop("conversation"))]
-    assert (listed.artifact, listed.assistants, listed.trial) == ("svg_drawing-eval-001", ("ask",), 1)
-    assert opened == {"run": run, "turn": "2"}
-    assert opened_by("discover://gone/x") == {"run": "discover://gone/x"}

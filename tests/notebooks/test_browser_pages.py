@@ -20,8 +20,8 @@ IN_THE_DARK = ("2_intents.py", "6_compare.py", "7_trust.py")
 @pytest.mark.parametrize("name", [*THERE, *LESSONS])
 def test_nothing_stands_in_anyones_way(name: str, server: Server, page: Page, outside_requests: list[str]) -> None:
     page.goto(f"{server.url}/?file={name}")
-    page.locator("#first-sight").wait_for(state="detached")
     expect(page.locator("#page-bar")).to_be_visible()
+    page.locator("#root h1").first.wait_for()
     settle(page)
     assert error_boxes(page) == 0
     found = in_the_way(page, dark=name in IN_THE_DARK)

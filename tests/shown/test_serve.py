@@ -15,9 +15,7 @@ import pytest
 from browser import answers, free_port
 from waiting import until
 
-from discover_lib.base.errors import DiscoverError
 from workbench import notebook_server as server
-from workbench import serve
 from workbench.serve import notebooks_folder
 from workbench.views.html import leave_out_sheet, styled, tag
 
@@ -70,14 +68,7 @@ def test_ended_it_leaves_no_process_behind(options: tuple[str, ...], signals: li
         assert alive == []
 
 
-def test_a_package_that_is_not_here_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    serve.check_packages()
-    monkeypatch.setattr(serve, "find_spec", lambda module: None if module == "yaml" else module)
-    with pytest.raises(DiscoverError, match=r"^not installed: pyyaml; 'make open'"):
-        serve.check_packages()
-
-
-NOTEBOOKS = sorted(Path(server.notebooks_folder()).rglob("*.py"))
+NOTEBOOKS = sorted(Path(notebooks_folder()).rglob("*.py"))
 
 
 def test_a_page_that_has_the_stylesheet_gets_no_second_one_and_other_pages_keep_theirs() -> None:

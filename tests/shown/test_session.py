@@ -76,10 +76,10 @@ def test_a_branch_leaves_its_origin_alone(live: Session) -> None:
     assert live.label(live.current) == "branch 2, from turn 2" and live.branches[0].conversation == trunk
     assert live.conversation.turns[:2] == trunk.turns[:2]
     assert live.conversation.turns[2].reply.assistant == "draft"
-    live.switch(0)
+    live.jump(3, 0)
     assert (live.conversation, live.cursor) == (trunk, 3)
     with pytest.raises(SessionError, match="there is no branch 8"):
-        live.switch(7)
+        live.jump(0, 7)
 
 
 def test_a_typed_reply_is_judged_answered_and_before_the_end_opens_a_branch(live: Session) -> None:

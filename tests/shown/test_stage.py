@@ -1,6 +1,5 @@
 """The stage as it is played: what a press does to the session, and what the page is then shown."""
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -55,23 +54,6 @@ def test_another_user_never_wipes_a_conversation(player: StagePlayer) -> None:
     player.do({"do": "reset"})
     assert player.session.settings == first.settings and place(player) == (0, 0)
     assert Session.load(first.id, first.folder).cursor == 1
-
-
-@pytest.mark.slow
-def test_it_plays_until_it_is_told_to_stop(player: StagePlayer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.stage.PLAY_SECONDS", 0.01)
-
-    async def play() -> int:
-        player.do({"do": "play"})
-        assert player.widget.now["playing"]
-        while player.session.cursor < 2:
-            await asyncio.sleep(0.01)
-        player.do({"do": "stop"})
-        stood = player.session.cursor
-        await asyncio.sleep(0.1)
-        return stood
-
-    assert asyncio.run(play()) == player.session.cursor and not player.widget.now["playing"]
 
 
 @pytest.mark.slow

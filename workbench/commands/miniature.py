@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +15,7 @@ from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.paper import Paper, PaperOptions, PaperStopped
 from discover_lib.runs.work import graceful_stop
 from discover_lib.tasks.told import results_told
+from discover_lib.train.backend import missing_libraries
 from workbench.views.paper_report import PaperRun, write_report
 
 
@@ -30,8 +30,7 @@ def miniature(
     taste: Annotated[int, typer.Option(min=0, help="Seed of the value skew for generated artifacts. 0: uniform.")] = 0,
 ) -> None:
     """Reproduce the whole paper at small scale: data, training, evaluation, generalization and a report."""
-    missing = [name for name in ("torch", "transformers", "trl", "peft") if importlib.util.find_spec(name) is None]
-    if missing:
+    if missing := missing_libraries():
         raise DiscoverError(f"training needs {', '.join(missing)}: install them with 'make train'")
     unknown = [name for name in domain if name not in DOMAINS]
     if unknown:

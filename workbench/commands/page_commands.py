@@ -28,7 +28,7 @@ def site(
     if project and not project.startswith(("https://", "http://")):
         raise DiscoverError(f"--project {project}: not a web address; start it with https://")
     folder = writable(out or Path("site"))
-    files = build_site(folder, pyodide, lambda step: typer.echo(f"… {step}"), project)
+    files = build_site(folder, pyodide, project)
     size = sum(path.stat().st_size for path in files) / 1e6
     typer.echo(f"saved {len(files)} files, {size:.1f} MB; serve them with: python -m http.server -d {folder}")
 

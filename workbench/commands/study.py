@@ -5,18 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder
-from discover_lib.cli.common import UNFINISHED, OneValueCommand, command_from, console, example_of
+from discover_lib.cli.common import OneValueCommand, command_from, console, example_of
 from discover_lib.tasks.playing import Access
 from discover_lib.tasks.waist import Table
-
-if TYPE_CHECKING:
-    from workbench.study.desk import Desk
 
 study = typer.Typer(
     help="Run a user study with people, from one study file.",
@@ -49,8 +45,8 @@ def check(
     from workbench.study.study_report import write_pack
 
     read = load_study(file)
-    typer.echo(f"{read.title}: version {read.version}, {read.design}, {read.participants} participants")
-    typer.echo(f"blocks of {len(read.cells)}: {'; '.join(' '.join((c.task, *c.arms)) for c in read.cells)}")
+    typer.echo(f"{read.title}: version {read.version}, {read.participants} participants")
+    typer.echo(f"blocks of {len(read.cells)}: {'; '.join(map(' '.join, read.cells))}")
     for hint in hints(read):
         typer.echo(f"check: {hint}")
     if pack is not None:
@@ -95,36 +91,6 @@ def serve(
         desk.close()
 
 
-@command("data/study/paper.yaml --n 12")
-def bots(
-    file: File,
-    n: Annotated[int, typer.Option(min=1, max=10_000, help="Number of simulated participants.")] = 12,
-    folder: Annotated[
-        Path | None, typer.Option(help="Folder for their answers (default: outputs/study-NAME-bots).")
-    ] = None,
-    seed: int = 0,
-) -> None:
-    """Send simulated participants through the pages of the study, into a folder of their own."""
-    from workbench.serve import serving
-    from workbench.study.bots import quick, run_bots
-    from workbench.study.design import load_study
-    from workbench.study.desk import Desk
-    from workbench.study.study_server import StudyServer
-
-    read = quick(load_study(file))
-    desk = Desk.open(read, folder or outputs_folder() / f"study-{read.name}-bots")
-    try:
-        with serving(StudyServer(desk).app) as url:
-            ended = run_bots(url, read, n, seed)
-    finally:
-        desk.close()
-    typer.echo("\n".join(f"{count} {end}" for end, count in sorted(ended.items())))
-    _show_progress(desk)
-    typer.echo(f"answers: {desk.folder}")
-    if set(ended) != {"done"}:
-        raise typer.Exit(UNFINISHED)
-
-
 @command("outputs/study-paper --personal redact")
 def export(
     folder: Store,
@@ -149,20 +115,14 @@ def report(
 ) -> None:
     """Report the progress of participants and, once enough have finished, the ratings by condition."""
     from workbench.study.desk import Desk
-    from workbench.study.study_report import OUTCOMES, finished, outcomes
+    from workbench.study.study_report import ATTRITION_COLUMNS, OUTCOMES, attrition, finished, outcomes
 
     desk = Desk.read(folder)
-    _show_progress(desk)
-    done, planned = len({row.code for row in finished(desk)}), desk.study.participants
+    done, planned = len(list(finished(desk))), desk.study.participants
+    typer.echo(f"finished {done} of {planned} planned")
+    Table(tuple(ATTRITION_COLUMNS), tuple(attrition(desk))).print(console())
     if done < planned and not unblind:
         typer.echo(f"outcomes are shown at {planned}; --unblind shows them now (mention it in your report)")
         return
     Table(OUTCOMES, tuple(outcomes(desk))).print(console())
     typer.echo("means and differences with 95% intervals; p by Holm over the pairs of a scale")
-
-
-def _show_progress(desk: Desk) -> None:
-    from workbench.study.study_report import ATTRITION_COLUMNS, attrition, progress_lines
-
-    typer.echo("\n".join(progress_lines(desk)))
-    Table(tuple(ATTRITION_COLUMNS), tuple(attrition(desk))).print(console())

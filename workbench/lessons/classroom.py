@@ -92,10 +92,8 @@ def kept_key(path: Path) -> str:
     return key
 
 
-def room_of_environment() -> Room | None:
-    """The class that this process serves. None without a class."""
-    if not os.environ.get(WORD_VARIABLE):
-        return None
+def room_of_environment() -> Room:
+    """The class that this process serves."""
     file = Path(os.environ[FILE_VARIABLE])
     names = {answer.student.casefold() for answer in read_answers(file)}
     return Room(os.environ[WORD_VARIABLE], os.environ[KEY_VARIABLE], file, names)

@@ -16,7 +16,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import distribution, version
 from pathlib import Path
 from typing import Any
@@ -59,14 +59,11 @@ STAGE = (
 )
 
 
-def build_site(
-    out: Path, pyodide: Path | None = None, on_step: Callable[[str], Any] = lambda step: None, project: str = ""
-) -> list[Path]:
+def build_site(out: Path, pyodide: Path | None = None, project: str = "") -> list[Path]:
     """Write the site into a folder and return its files. It replaces the files of an earlier site.
 
     Args:
         pyodide: a folder of npm's package. None takes it from the cache or downloads it.
-        on_step: called with the name of the next step.
         project: address of the project for the foot of each page, or "".
 
     Raises:
@@ -76,13 +73,10 @@ def build_site(
         raise DiscoverError("the site needs a checkout of the project, and this is an installed package")
     runtime = pyodide_folder(pyodide)
     out.mkdir(parents=True, exist_ok=True)
-    on_step("Pyodide")
     for name in PYODIDE_FILES:
         _copied(runtime / name, out / "pyodide" / name)
-    on_step("the library and what it imports")
     _copied(compiled_wheel(runtime), out / "python" / "compiled.whl")
     packages_zip(out / "python" / "packages.zip")
-    on_step("the pages and their recorded conversations")
     with tempfile.TemporaryDirectory() as scratch:
         pages = [_story_page(), _simulator_page(Path(scratch))]
         session = next(Path(scratch).glob("*.json")).read_text(encoding="utf-8")

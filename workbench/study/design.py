@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import itertools
 import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -115,10 +114,10 @@ class Codes(_Part, frozen=True):
 
 
 class Cell(NamedTuple):
-    """The assignment of a participant: a task, and the conditions in their order."""
+    """The assignment of a participant."""
 
     task: str
-    arms: tuple[str, ...]
+    condition: str
 
 
 class Study(_Part, frozen=True):
@@ -136,7 +135,6 @@ class Study(_Part, frozen=True):
     data: Data
     rights: Rights = Rights()
     seed: int = 0
-    design: Literal["between", "paired"] = "between"
     chat: Chat = Chat()
     eligibility: list[Question] = []
     pay: Pay | None = None
@@ -149,11 +147,8 @@ class Study(_Part, frozen=True):
 
     @property
     def cells(self) -> list[Cell]:
-        """Each task with each condition, or in a paired design with each order of two conditions."""
-        arms: list[tuple[str, ...]] = [(name,) for name in self.conditions]
-        if self.design == "paired":
-            arms = list(itertools.permutations(self.conditions, 2))
-        return [Cell(task, each) for task in self.tasks for each in arms]
+        """Each task with each condition."""
+        return [Cell(task, condition) for task in self.tasks for condition in self.conditions]
 
     def cell(self, slot: int) -> Cell:
         """The assignment of a slot. Each block contains each cell once, in a random order."""

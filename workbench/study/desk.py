@@ -4,7 +4,7 @@
     key                   the salt of the hashes; only the owner can read it
     participants/CODE     events, one JSON line each, on disk before the server answers
     identities/HASH       salted hash of an outside ID → code; the ID itself is never written
-    withdrawn             one line per withdrawal, with its conditions and no other data
+    withdrawn             one line per withdrawal, with its condition and no other data
 
 A lock lets one process serve a study. Only the events are stored, so the data on disk cannot contradict itself. The
 progress of a participant follows from them: the next step, the conversation, the ratings that are due.
@@ -24,7 +24,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -100,7 +100,7 @@ class Desk:
 
     # -- participants --------------------------------------------------------------------------------------------------
 
-    def arrive(self, outside_id: str = "", session: str = "", *, bot: bool = False) -> str | None:
+    def arrive(self, outside_id: str = "", session: str = "") -> str | None:
         """The code of a participant who arrives. The same outside ID and session get the same code.
 
         None for a known participant with another session, because each person takes part once.
@@ -112,7 +112,7 @@ class Desk:
                     known = json.loads(path.read_text(encoding="utf-8"))
                     return known["code"] if known["session"] == self.salted(session) else None
             code = base64.b32encode(secrets.token_bytes(10)).decode("ascii")
-            self.add(code, "arrived", version=self.study.version, bot=bot)
+            self.add(code, "arrived", version=self.study.version)
             if outside_id:
                 write_json(path, {"code": code, "session": self.salted(session)})
             return code
@@ -152,7 +152,7 @@ class Desk:
             taken = {progress.slot for _, progress in self.everybody() if progress.closed in (None, "done")}
             slot = next(number for number in range(len(taken) + 1) if number not in taken)
             cell = self.study.cell(slot)
-            return self.add(code, "assigned", slot=slot, task=cell.task, arms=list(cell.arms))
+            return self.add(code, "assigned", slot=slot, task=cell.task, condition=cell.condition)
 
     def everybody(self) -> Iterator[tuple[str, Progress]]:
         """(code, progress) of each participant, in the order of the codes."""
@@ -177,7 +177,7 @@ class Desk:
             path.unlink()
             self._progress.pop(code, None)
             shutil.rmtree(self.folder / EXPORTED, ignore_errors=True)
-            append(self.folder / WITHDRAWN, f"{'+'.join(progress.arms)}\n".encode())
+            append(self.folder / WITHDRAWN, f"{progress.condition}\n".encode())
             return True
 
     def forget_identity(self, code: str) -> None:
@@ -187,7 +187,7 @@ class Desk:
                 identity.unlink()
 
     def withdrawn(self) -> Counter[str]:
-        """Conditions → number of withdrawals. The conditions are "" before the draw."""
+        """Condition → number of withdrawals. The condition is "" before the draw."""
         path = self.folder / WITHDRAWN
         return Counter(path.read_text(encoding="utf-8").splitlines() if path.exists() else ())
 
@@ -215,53 +215,23 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class Round:
-    """One conversation: its exchanges, its ratings, and the final answers."""
-
-    arm: str
-    exchanges: tuple[Exchange, ...]
-    ratings: tuple[Event, ...]
-    spent: bool  # the budget was too small for the last reply
-    finished: bool
-    final: Event | None
-
-    @property
-    def answered(self) -> int:
-        return sum(exchange.reply is not None for exchange in self.exchanges)
-
-    @property
-    def pending(self) -> Exchange | None:
-        last = self.exchanges[-1] if self.exchanges else None
-        return last if last and last.reply is None and not self.spent else None
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        messages = []
-        for exchange in self.exchanges:
-            messages.append(Message("user", exchange.said["text"]))
-            if exchange.reply:
-                messages.append(Message("assistant", exchange.reply["text"], exchange.reply.get("notation")))
-        return tuple(messages)
-
-
-@dataclass(frozen=True)
 class Progress:
     """The state of a participant, computed from the events."""
 
     study: Study
     events: Sequence[Event]
 
+    def every(self, kind: str) -> list[Event]:
+        """The events of a kind."""
+        return [event for event in self.events if event["kind"] == kind]
+
     def first(self, kind: str) -> Event | None:
-        return next((event for event in self.events if event["kind"] == kind), None)
+        return next(iter(self.every(kind)), None)
 
     def _said(self, kind: str, name: str, otherwise: Any = None) -> Any:
         """A value of the first event of a kind."""
         event = self.first(kind)
         return event[name] if event else otherwise
-
-    @property
-    def simulated(self) -> bool:
-        return bool(self._said("arrived", "bot"))
 
     @property
     def slot(self) -> int | None:
@@ -272,28 +242,50 @@ class Progress:
         return self._said("assigned", "task", "")
 
     @property
-    def arms(self) -> tuple[str, ...]:
-        return tuple(self._said("assigned", "arms", ()))
+    def condition(self) -> str:
+        return self._said("assigned", "condition", "")
 
     @property
     def topic(self) -> str:
         return self._said("topic", "topic", "")
 
     @cached_property
-    def rounds(self) -> list[Round]:
-        """The conversations so far. The last one may be unfinished or empty."""
-        rounds = []
-        for place, arm in enumerate(self.arms):
-            events = [event for event in self.events if event.get("round") == place]
-            rounds.append(_round(arm, events))
-            if rounds[-1].final is None:
-                break
-        return rounds
+    def exchanges(self) -> list[Exchange]:
+        """The messages so far, each with its reply. The last one may wait for its reply."""
+        exchanges: list[Exchange] = []
+        for event in self.events:
+            if event["kind"] == "said":
+                exchanges.append(Exchange(event, None))
+            elif event["kind"] == "replied":
+                exchanges[-1] = replace(exchanges[-1], reply=event)
+            elif event["kind"] == "failed":
+                exchanges[-1] = replace(exchanges[-1], failures=exchanges[-1].failures + 1)
+        return exchanges
 
     @property
-    def round(self) -> Round:
-        """The current conversation, or the last one."""
-        return self.rounds[-1]
+    def answered(self) -> int:
+        """The number of messages with a reply."""
+        return len(self.every("replied"))
+
+    @property
+    def pending(self) -> Exchange | None:
+        """The message that waits for its reply. The last message of a spent budget waits for none."""
+        last = self.exchanges[-1] if self.exchanges else None
+        return last if last and last.reply is None and not self.first("spent") else None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        messages = []
+        for exchange in self.exchanges:
+            messages.append(Message("user", exchange.said["text"]))
+            if exchange.reply:
+                messages.append(Message("assistant", exchange.reply["text"], exchange.reply.get("notation")))
+        return tuple(messages)
+
+    @property
+    def final(self) -> Event:
+        """The final answers. Empty before them."""
+        return self.first("final") or {}
 
     @property
     def closed(self) -> Closed | None:
@@ -306,12 +298,12 @@ class Progress:
 
     @property
     def minimum_reached(self) -> bool:
-        return self.round.answered >= self.study.chat.minimum
+        return self.answered >= self.study.chat.minimum
 
     @property
     def at_limit(self) -> bool:
         """True at the maximum number of messages, and when the budget is spent."""
-        return self.round.spent or self.round.answered >= self.study.chat.maximum
+        return bool(self.first("spent")) or self.answered >= self.study.chat.maximum
 
     @property
     def cost(self) -> float:
@@ -329,30 +321,10 @@ class Progress:
             return "eligibility"
         if not self.topic:
             return "task"
-        round = self.round
-        if round.finished:
+        if self.first("finished"):
             return "final"
         every = self.study.chat.rate_every
-        due = round.answered // every if every else 0
-        if round.pending is None and len(round.ratings) < due:
+        due = self.answered // every if every else 0
+        if self.pending is None and len(self.every("rated")) < due:
             return "rating"
         return "chat"
-
-
-def _round(arm: str, events: Sequence[Event]) -> Round:
-    exchanges: list[Exchange] = []
-    for event in events:
-        if event["kind"] == "said":
-            exchanges.append(Exchange(event, None))
-        elif event["kind"] == "replied":
-            exchanges[-1] = Exchange(exchanges[-1].said, event, exchanges[-1].failures)
-        elif event["kind"] == "failed":
-            exchanges[-1] = Exchange(exchanges[-1].said, None, exchanges[-1].failures + 1)
-    return Round(
-        arm,
-        tuple(exchanges),
-        tuple(event for event in events if event["kind"] == "rated"),
-        any(event["kind"] == "spent" for event in events),
-        any(event["kind"] == "finished" for event in events),
-        next((event for event in events if event["kind"] == "final"), None),
-    )

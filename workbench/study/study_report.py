@@ -9,54 +9,25 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from discover_lib.base.cells import FORMULA, harmless_row
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file, write_text_lines
-from discover_lib.metrics.intervals import (
-    Difference,
-    bootstrap_difference,
-    bootstrap_mean,
-    paired_differences,
-    share_of,
-    welch,
-)
-from discover_lib.metrics.paired import SIGNIFICANCE, TOO_FEW, holm, p_text, permutation_p
+from discover_lib.metrics.intervals import bootstrap_mean, share_of, welch
+from discover_lib.metrics.paired import SIGNIFICANCE, TOO_FEW, holm, p_text
 from workbench.study.design import Study
-from workbench.study.desk import EXPORTED, Desk, Progress, Round
+from workbench.study.desk import EXPORTED, Desk, Progress
 from workbench.study.study_pages import AGREEMENT, debrief_text, information, personal_data
 
 
-class Finished(NamedTuple):
-    """One conversation of a participant who finished the study."""
-
-    code: str
-    progress: Progress
-    place: int  # 1 for the first conversation of a participant
-    round: Round
-    final: Mapping[str, Any]
-
-
-def finished(desk: Desk) -> Iterator[Finished]:
-    """The conversations of the participants who finished."""
-    for code, progress in desk.everybody():
-        if progress.closed == "done":
-            for place, round in enumerate(progress.rounds, 1):
-                yield Finished(code, progress, place, round, round.final or {})
-
-
-def progress_lines(desk: Desk) -> list[str]:
-    """The number of participants who finished, and of simulated ones."""
-    everybody = [progress for _, progress in desk.everybody()]
-    simulated = sum(progress.simulated for progress in everybody)
-    done = sum(progress.closed == "done" for progress in everybody)
-    lines = [f"a rehearsal: {simulated} of {len(everybody)} participants are simulated"] if simulated else []
-    return [*lines, f"finished {done} of {desk.study.participants} planned"]
+def finished(desk: Desk) -> Iterator[tuple[str, Progress]]:
+    """(code, progress) of each participant who finished."""
+    return ((code, progress) for code, progress in desk.everybody() if progress.closed == "done")
 
 
 ATTRITION_COLUMNS = {
-    "condition": "label; both labels in their order in a paired design; empty before the draw",
+    "condition": "label; empty before the draw",
     "people": "participants with this condition; in the row without a condition, participants before the draw",
     "finished": "participants who finished and did not withdraw",
     "withdrew": "participants who deleted their data, at any time",
@@ -70,18 +41,17 @@ ATTRITION_COLUMNS = {
 
 def attrition(desk: Desk) -> list[tuple[str, ...]]:
     """Rows under `ATTRITION_COLUMNS`: participants before the draw, then by condition."""
-    counts: dict[str, Counter[str]] = {"": Counter()}
-    counts |= {"+".join(cell.arms): Counter() for cell in desk.study.cells}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in ("", *desk.study.conditions)}
     for _, progress in desk.everybody():
         end = {None: "at_work", "done": "finished"}.get(progress.closed, str(progress.closed))
-        counts["+".join(progress.arms)][end] += 1
-    for arms, withdrew in desk.withdrawn().items():
-        counts[arms]["withdrew"] += withdrew
+        counts[progress.condition][end] += 1
+    for condition, withdrew in desk.withdrawn().items():
+        counts[condition]["withdrew"] += withdrew
     rows = []
-    for arms, count in counts.items():
+    for condition, count in counts.items():
         lost = share_of(count["withdrew"] + count["timed_out"], count.total() - count["at_work"])
         ends = [str(count[name]) for name in [*ATTRITION_COLUMNS][2:-1]]
-        rows.append((arms, str(count.total()), *ends, str(lost)))
+        rows.append((condition, str(count.total()), *ends, str(lost)))
     return rows
 
 
@@ -94,50 +64,34 @@ OUTCOMES = ("scale", "condition", "mean or difference", "n", "p", "")
 def outcomes(desk: Desk) -> list[tuple[str, ...]]:
     """Rows under `OUTCOMES`: each final scale by condition, and the difference of each pair of conditions.
 
-    Intervals are at 95%. p is corrected over the pairs of a scale (Holm). A paired design compares the ratings of one
-    participant.
+    Intervals are at 95%. p is corrected over the pairs of a scale (Holm).
     """
-    study = desk.study
     rows: list[tuple[str, ...]] = []
-    for scale in study.final.scales:
+    for scale in desk.study.final.scales:
         values = _ratings(desk, scale)
-        for arm, ratings in values.items():
-            rows.append((scale, arm, str(bootstrap_mean(ratings)) if ratings else "–", str(len(ratings)), "", ""))
-        pairs = list(combinations(study.conditions, 2))
-        differences = [_difference(study.design, values[first], values[second]) for first, second in pairs]
+        for condition, ratings in values.items():
+            mean = bootstrap_mean({code: [rating] for code, rating in ratings.items()}) if ratings else "–"
+            rows.append((scale, condition, str(mean), str(len(ratings)), "", ""))
+        pairs = list(combinations(desk.study.conditions, 2))
+        differences = [welch(list(values[second].values()), list(values[first].values())) for first, second in pairs]
         adjusted = holm([each.p if each else 1.0 for each in differences])
         for (first, second), difference, p in zip(pairs, differences, adjusted, strict=True):
             pair = f"{second} − {first}"
             if difference is None:
                 rows.append((scale, pair, "–", "", "", TOO_FEW))
                 continue
-            n = f"{difference.n[0]} pairs" if study.design == "paired" else "{} and {}".format(*difference.n)
             verdict = "" if p < SIGNIFICANCE else "not distinguishable"
-            rows.append((scale, pair, str(difference), n, p_text(p), verdict))
+            rows.append((scale, pair, str(difference), "{} and {}".format(*difference.n), p_text(p), verdict))
     return rows
 
 
-def _ratings(desk: Desk, scale: str) -> dict[str, dict[str, list[float]]]:
+def _ratings(desk: Desk, scale: str) -> dict[str, dict[str, float]]:
     """Condition → code → the participant's rating on a final scale."""
-    values: dict[str, dict[str, list[float]]] = {arm: {} for arm in desk.study.conditions}
-    for row in finished(desk):
-        if (rating := row.final["ratings"][scale]) is not None:
-            values[row.round.arm][row.code] = [float(rating)]
+    values: dict[str, dict[str, float]] = {condition: {} for condition in desk.study.conditions}
+    for code, progress in finished(desk):
+        if (rating := progress.final["ratings"][scale]) is not None:
+            values[progress.condition][code] = float(rating)
     return values
-
-
-def _difference(design: str, first: Mapping[str, list[float]], second: Mapping[str, list[float]]) -> Difference | None:
-    """The second condition minus the first. None if too few participants rated."""
-    if design == "between":
-        return welch([value for [value] in second.values()], [value for [value] in first.values()])
-    both = sorted(first.keys() & second.keys())
-    if len(both) < 2:
-        return None
-    ours, theirs = ({each: side[each] for each in both} for side in (second, first))
-    how = bootstrap_difference(ours, theirs)
-    assert how.low is not None and how.high is not None
-    p = permutation_p(list(paired_differences(ours, theirs).values()))
-    return Difference(how.mean, how.low, how.high, p, (len(both), len(both)))
 
 
 # -- the study as files: tables with a codebook, documents for an ethics board -----------------------------------------
@@ -146,12 +100,10 @@ def _difference(design: str, first: Mapping[str, list[float]], second: Mapping[s
 Personal = Literal["refuse", "redact", "keep"]
 COLUMNS = {
     "participant": "pseudonym; it cannot be traced to the person",
-    "simulated": "1 for a simulated participant",
     "version": "of the study file",
     "task": "the drawn task",
     "topic": "the chosen topic",
     "condition": "label of the condition",
-    "place": "1 for the first conversation of a participant",
     "slot": "place in the drawn order of assignment",
     "exchanges": "messages with a reply",
     "minutes": "minutes from the first message to the final answers",
@@ -166,18 +118,12 @@ COLUMNS = {
 }
 MESSAGES = {
     "participant": COLUMNS["participant"],
-    "place": COLUMNS["place"],
     "turn": "1 for the first exchange",
     "role": "user or assistant",
     "text": "the message; with --personal redact, without personal data",
     "seconds": "since the conversation's first message",
     "rating": "after this reply",
 }
-
-
-def _texts_of(row: Finished) -> list[str]:
-    said = [exchange.said["text"] for exchange in row.round.exchanges]
-    return [*said, *row.final["texts"].values()]
 
 
 def export_study(desk: Desk, personal: Personal = "refuse") -> int:
@@ -189,22 +135,26 @@ def export_study(desk: Desk, personal: Personal = "refuse") -> int:
     rows = list(finished(desk))
     if not rows:
         raise DiscoverError(f"{desk.folder}: no participant has finished yet")
-    texts = [(row, text) for row in rows for text in _texts_of(row)] if personal == "refuse" else []
-    found = [(row, each.kind, each.text) for row, text in texts for each in personal_data(text)]
-    if found:
-        seen = "; ".join(f"{desk.pseudonym(row.code)}: {kind} “{text}”" for row, kind, text in found[:5])
+    texts = [
+        (code, text)
+        for code, progress in rows
+        for text in (*(said["text"] for said in progress.every("said")), *progress.final["texts"].values())
+    ]
+    found = [(code, each.kind, each.text) for code, text in texts for each in personal_data(text)]
+    if found and personal == "refuse":
+        seen = "; ".join(f"{desk.pseudonym(code)}: {kind} “{text}”" for code, kind, text in found[:5])
         more = f" and {len(found) - 5} more" if len(found) > 5 else ""
         raise DiscoverError(
             f"this looks like personal data: {seen}{more}; read it, then choose --personal redact or --personal keep"
         )
     clean = redacted if personal == "redact" else str
     folder = desk.folder / EXPORTED
-    _write(folder / "participants.csv", [*COLUMNS, *_answers(desk.study)], [_row(desk, row, clean) for row in rows])
-    _write(folder / "messages.csv", MESSAGES, [line for row in rows for line in _messages(desk, row, clean)])
+    _write(folder / "participants.csv", [*COLUMNS, *_answers(desk.study)], [_row(desk, *row, clean) for row in rows])
+    _write(folder / "messages.csv", MESSAGES, [line for row in rows for line in _messages(desk, *row, clean)])
     left = [dict(zip(ATTRITION_COLUMNS, row, strict=True)) for row in attrition(desk)]
     _write(folder / "attrition.csv", ATTRITION_COLUMNS, left)
     write_text_lines(folder / "codebook.md", codebook_lines(desk.study))
-    return len({row.code for row in rows})
+    return len(rows)
 
 
 def redacted(text: str) -> str:
@@ -223,19 +173,15 @@ def _answers(study: Study) -> dict[str, str]:
     return scales | {name: text.question for name, text in study.final.texts.items()}
 
 
-def _row(desk: Desk, row: Finished, clean: Any) -> dict[str, Any]:
-    progress, round, final = row.progress, row.round, row.final
-    said = [exchange.said for exchange in round.exchanges]
-    replies = [exchange.reply for exchange in round.exchanges if exchange.reply]
+def _row(desk: Desk, code: str, progress: Progress, clean: Any) -> dict[str, Any]:
+    said, replies, final = progress.every("said"), progress.every("replied"), progress.final
     watched = [*said, final]
     values = {
-        "participant": desk.pseudonym(row.code),
-        "simulated": int(progress.simulated),
+        "participant": desk.pseudonym(code),
         "version": (progress.first("arrived") or {}).get("version"),
         "task": progress.task,
         "topic": progress.topic,
-        "condition": round.arm,
-        "place": row.place,
+        "condition": progress.condition,
         "slot": progress.slot,
         "exchanges": len(replies),
         "minutes": f"{(final['at'] - said[0]['at']) / 60:.1f}",
@@ -244,24 +190,24 @@ def _row(desk: Desk, row: Finished, clean: Any) -> dict[str, Any]:
         "reply_tokens": sum(reply["tokens"] for reply in replies),
         "pasted": sum(each.get("pasted", 0) for each in watched),
         "left": sum(each.get("left", 0) for each in watched),
-        "failures": sum(exchange.failures for exchange in round.exchanges),
+        "failures": len(progress.every("failed")),
         "late": sum(reply["late"] for reply in replies),
     }
     return values | final["ratings"] | {name: clean(text) for name, text in final["texts"].items()}
 
 
-def _messages(desk: Desk, row: Finished, clean: Any) -> list[dict[str, Any]]:
+def _messages(desk: Desk, code: str, progress: Progress, clean: Any) -> list[dict[str, Any]]:
     lines = []
-    began = row.round.exchanges[0].said["at"]
-    ratings = {each["after"]: each["value"] for each in row.round.ratings}
-    for turn, exchange in enumerate(row.round.exchanges, 1):
+    began = progress.exchanges[0].said["at"]
+    ratings = {each["after"]: each["value"] for each in progress.every("rated")}
+    for turn, exchange in enumerate(progress.exchanges, 1):
         said, reply = exchange.said, exchange.reply
         told = [("user", clean(said["text"]), said["at"], None)]
         if reply:
             told.append(("assistant", reply["text"], reply["at"], ratings.get(turn)))
         for role, text, at, rating in told:
             line = {"turn": turn, "role": role, "text": text, "seconds": f"{at - began:.0f}", "rating": rating}
-            lines.append({"participant": desk.pseudonym(row.code), "place": row.place} | line)
+            lines.append({"participant": desk.pseudonym(code)} | line)
     return lines
 
 

@@ -51,14 +51,13 @@ class Assistants:
         Raises:
             AssistantError: the assistant failed.
         """
-        round, study = standing.round, standing.study
-        name = study.conditions[round.arm].assistant
-        task = study.tasks[standing.task]
+        study, task = standing.study, standing.study.tasks[standing.task]
+        name = study.conditions[standing.condition].assistant
         client = self._client(code, standing) if name in self.models else None
         assistant = RoleEngines(EngineSpec(), client).assistant(name, task.domain)
-        seed = derive_seed(study.seed, standing.slot or 0, len(standing.rounds), "turn", round.answered + 1)
+        seed = derive_seed(study.seed, standing.slot or 0, 1, "turn", standing.answered + 1)
         before = client.spent.cost if client else 0.0
-        reply = assistant.reply(round.messages, seed)  # type: ignore[union-attr]
+        reply = assistant.reply(standing.messages, seed)  # type: ignore[union-attr]
         return reply, (client.spent.cost - before) if client else 0.0
 
     def _client(self, code: str, progress: Progress) -> Any:
@@ -105,7 +104,7 @@ class StudyServer:
             return self._shown(code)
         if self.token and not hmac.compare_digest(query.get("token", "").encode(), self.token.encode()):
             return PlainTextResponse("Please open this study with the link that we sent you.", 403)
-        arrived = self.desk.arrive(outside, session, bot=query.get("bot") == "1")
+        arrived = self.desk.arrive(outside, session)
         if arrived is None:
             return HTMLResponse(pages.study_page(self.study, "twice"), 403)
         response = RedirectResponse("/", 303)
@@ -192,56 +191,52 @@ class StudyServer:
         return None
 
     async def _chat(self, code: str, progress: Progress, form: Form) -> Response | None:
-        round, place = progress.round, len(progress.rounds) - 1
         watched = {"pasted": _count(form.get("pasted")), "left": _count(form.get("left"))}
         if form.get("action") == "finish":
-            if (progress.minimum_reached or progress.at_limit) and not round.pending:
-                self.desk.add(code, "finished", round=place, **watched)
+            if (progress.minimum_reached or progress.at_limit) and not progress.pending:
+                self.desk.add(code, "finished", **watched)
             return None
-        if form.get("action") != "resume" and not round.pending:
+        if form.get("action") != "resume" and not progress.pending:
             text = form.get("text", "").strip()
-            if form.get("n") != str(len(round.exchanges)) or progress.at_limit:
+            if form.get("n") != str(len(progress.exchanges)) or progress.at_limit:
                 return None  # the form was sent twice
             if not text:
                 return self._shown(code, problem="Please write a message.")
             looks = personal_data(text)
             if looks and form.get("confirmed") != "1":
                 return self._shown(code, values=form, personal=looks)
-            progress = self.desk.add(
-                code, "said", round=place, text=text, personal=[each.kind for each in looks], **watched
-            )
-        if progress.round.pending:
+            progress = self.desk.add(code, "said", text=text, personal=[each.kind for each in looks], **watched)
+        if progress.pending:
             await self._reply(code, progress)
         return None
 
     async def _reply(self, code: str, progress: Progress) -> None:
         """Get the reply to the pending message. A failure is stored, and the participant can try again."""
-        pending, place = progress.round.pending, len(progress.rounds) - 1
+        pending = progress.pending
         assert pending is not None
         began = time.monotonic()
         try:
             reply, cost = await run_in_threadpool(self.assistants.reply, code, progress)
         except Exception as error:  # any failure shows an apology, and the participant can try again
             kind = getattr(error.__cause__, "kind", type(error).__name__)
-            self.desk.add(code, "spent" if kind == "budget" else "failed", round=place, error=kind, message=str(error))
+            self.desk.add(code, "spent" if kind == "budget" else "failed", error=kind, message=str(error))
             return
         seconds = time.monotonic() - began
         await asyncio.sleep(max(0.0, pending.said["at"] + self.study.chat.reply_seconds - self.desk.clock()))
         late = seconds > self.study.chat.reply_seconds > 0
         what = {"text": reply.text, "tokens": reply.n_tokens, "cost": cost}
         notation = {"notation": reply.notation} if reply.notation else {}
-        self.desk.add(code, "replied", round=place, seconds=round(seconds, 3), late=late, **what, **notation)
+        self.desk.add(code, "replied", seconds=round(seconds, 3), late=late, **what, **notation)
 
     def _rating(self, code: str, progress: Progress, form: Form) -> Response | None:
         value = _rated(form.get("rating"), self.study.rating.points)
         if value is False:
             return self._shown(code, problem="Please choose a number or “I would rather not say”.")
-        place = len(progress.rounds) - 1
-        self.desk.add(code, "rated", round=place, after=progress.round.answered, value=value)
+        self.desk.add(code, "rated", after=progress.answered, value=value)
         return None
 
     def _final(self, code: str, progress: Progress, form: Form) -> Response | None:
-        final, place = self.study.final, len(progress.rounds) - 1
+        final = self.study.final
         ratings = {name: _rated(form.get(name), scale.points) for name, scale in final.scales.items()}
         texts = {name: form.get(name, "").strip() for name in final.texts}
         if any(value is False for value in ratings.values()):
@@ -257,10 +252,9 @@ class StudyServer:
         if looks and form.get("confirmed") != "1":
             return self._shown(code, values=form, personal=looks)
         watched = {"pasted": _count(form.get("pasted")), "left": _count(form.get("left"))}
-        progress = self.desk.add(code, "final", round=place, ratings=ratings, texts=texts, **watched)
-        if progress.rounds[-1].final:
-            self.desk.add(code, "closed", why="done")
-            self.assistants.forget(code)
+        self.desk.add(code, "final", ratings=ratings, texts=texts, **watched)
+        self.desk.add(code, "closed", why="done")
+        self.assistants.forget(code)
         return None
 
 

@@ -7,7 +7,6 @@ import pytest
 from starlette.testclient import TestClient
 from study_people import PAPER, Person, with_chat
 
-from workbench.study.bots import quick
 from workbench.study.design import Study, load_study
 from workbench.study.desk import Desk
 from workbench.study.study_server import Assistants, StudyServer
@@ -16,7 +15,7 @@ from workbench.study.study_server import Assistants, StudyServer
 @pytest.fixture
 def study() -> Study:
     """The paper's flow with at least two exchanges, a rating after them, and no waiting."""
-    return with_chat(quick(load_study(PAPER)), minimum=2, maximum=3, rate_every=2)
+    return with_chat(load_study(PAPER), minimum=2, maximum=3, rate_every=2, reply_seconds=0.0)
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def desk(study: Study, tmp_path: Path) -> Desk:
 @pytest.fixture
 def new_person(desk: Desk) -> Callable[..., Person]:
     def person(on: Desk = desk, assistants: Assistants | None = None, token: str = "") -> Person:
-        return Person(TestClient(StudyServer(on, assistants, token).app), [])
+        return Person(TestClient(StudyServer(on, assistants, token).app))
 
     return person
 

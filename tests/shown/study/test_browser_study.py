@@ -45,5 +45,5 @@ def test_dropped_lines_and_reloads_lose_nothing(
         person = BrowserPerson(page, random.Random(4), reload=0.4, drop=0.4)
         assert person.take_part(url) == "Thank you"
     [(_, progress)] = desk.everybody()
-    assert [exchange.said["text"] for exchange in progress.round.exchanges] == person.said
+    assert [exchange.said["text"] for exchange in progress.exchanges] == person.said
     assert progress.closed == "done" and person.drops >= 2 and person.reloads >= 2 and not outside_requests

@@ -4,10 +4,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from study_people import PAPER, changed
+from study_people import PAPER
 
 from discover_lib.base.errors import DiscoverError
-from workbench.study.design import Study, hints, load_study, unfilled
+from workbench.study.design import hints, load_study, unfilled
 from workbench.study.study_pages import personal_data
 
 
@@ -16,13 +16,8 @@ def test_every_block_holds_every_task_with_every_condition_once() -> None:
     for block in range(40):
         cells = [study.cell(6 * block + place) for place in range(6)]
         assert set(Counter(cells).values()) == {1} and len(set(cells)) == 6
-    firsts = Counter(study.cell(6 * block).arms for block in range(200))
-    assert all(70 < count < 130 for count in firsts.values()), "the order within blocks is drawn"
-
-
-def test_a_paired_study_draws_the_order(study: Study) -> None:
-    paired = changed(study, design="paired")
-    assert {cell.arms for cell in paired.cells} == {("base", "tuned"), ("tuned", "base")}
+    firsts = Counter(study.cell(6 * block) for block in range(200))
+    assert all(15 < count < 55 for count in firsts.values()), "the order within blocks is drawn"
 
 
 @pytest.mark.parametrize(

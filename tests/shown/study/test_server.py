@@ -11,12 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
+import httpx
 import msgspec
 import pytest
 from browser import free_port
 from llm_brain import answer
 from llm_server import FakeServer
-from study_people import FINAL, LONG, PatientBot, Person, changed, with_chat
+from study_people import FINAL, LONG, PatientPerson, Person, changed, with_chat
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Reply
@@ -66,9 +67,8 @@ def test_one_goes_from_consent_to_the_completion_code(person: Person, desk: Desk
     assert "cc=CHANGE-ME-1" in person.page and "several assistants" in person.page
     _, progress = only(desk)
     assert progress.closed == "done" and progress.topic == topics[1]
-    [round] = progress.rounds
-    assert [event["value"] for event in round.ratings] == [None]
-    assert round.final and round.final["ratings"] == {"interaction": 8, "satisfaction": 6}
+    assert [event["value"] for event in progress.every("rated")] == [None]
+    assert progress.final["ratings"] == {"interaction": 8, "satisfaction": 6}
 
 
 @pytest.mark.slow
@@ -85,19 +85,6 @@ def test_nonparticipants_get_codes(person: Person, desk: Desk, answers: dict[str
         person.post({"step": "consent", "agreed": "1", "action": "yes"})
     person.post(answers)
     assert code in person.page and only(desk)[1].step == step
-
-
-@pytest.mark.slow
-def test_a_paired_study_has_two_conversations_with_answers_each(study: Study, tmp_path: Path, new_person: New) -> None:
-    desk = Desk.open(changed(study, design="paired"), tmp_path / "paired")
-    person = new_person(desk)
-    person.chosen()
-    reader = person.finish()
-    assert "chat" in reader.values("step") and "Assistant 2 of 2" in person.page and not reader.replies
-    person.finish()
-    _, progress = only(desk)
-    assert progress.closed == "done"
-    assert [round.arm for round in progress.rounds] == list(progress.arms) and len(set(progress.arms)) == 2
 
 
 @pytest.mark.slow
@@ -155,7 +142,7 @@ def test_personal_data_is_warned_of_before_anything_is_kept(person: Person, desk
     assert "an e-mail address (“kim@example.com”)" in person.page and "write to kim@" in person.page
     assert b"kim@example.com" not in all_bytes(desk.folder)
     person.say("write to kim@example.com about the sea", 0, confirmed="1")
-    assert only(desk)[1].round.exchanges[0].said["personal"] == ["an e-mail address"]
+    assert only(desk)[1].exchanges[0].said["personal"] == ["an e-mail address"]
 
 
 @pytest.mark.slow
@@ -234,7 +221,7 @@ def test_every_answer_takes_the_same_time(
 
     class Timed(Assistants):
         def reply(self, code: str, progress: Progress) -> tuple[Reply, float]:
-            now[0] += 0.25 if progress.round.arm == "base" else 0.0
+            now[0] += 0.25 if progress.condition == "base" else 0.0
             return super().reply(code, progress)
 
     monkeypatch.setattr(study_server, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": wait}))
@@ -244,9 +231,9 @@ def test_every_answer_takes_the_same_time(
         person = new_person(desk, Timed(timed))
         person.chosen()
         person.say("about the sea", 0)
-    rounds = [progress.round for _, progress in desk.everybody()]
-    assert {each.arm for each in rounds} == {"base", "tuned"}
-    told = [(exchange.said, exchange.reply) for each in rounds for exchange in each.exchanges]
+    everybody = [progress for _, progress in desk.everybody()]
+    assert {each.condition for each in everybody} == {"base", "tuned"}
+    told = [(exchange.said, exchange.reply) for each in everybody for exchange in each.exchanges]
     assert [reply["at"] - said["at"] for said, reply in told] == pytest.approx([0.6] * 4)  # type: ignore[index]
 
 
@@ -270,7 +257,7 @@ def test_a_failure_is_an_apology_and_another_try_and_is_logged(new_person: New, 
     assert not re.search("<form[^>]*data-resume", person.page), "nobody is asked for ever"
     reader = person.post({"step": "chat", "n": reader.values("n")[0], "action": "resume"})
     assert len(reader.replies) == 1
-    [exchange] = only(desk)[1].round.exchanges
+    [exchange] = only(desk)[1].exchanges
     assert exchange.failures == 1 and b"secret-model" in all_bytes(desk.folder)
 
 
@@ -314,10 +301,11 @@ def test_killed_four_times_nothing_that_was_sent_is_lost(study: Study, tmp_path:
     command = [sys.executable, "-m", "workbench.main", "study", "serve", str(file)]
     command += ["--folder", str(folder), "--port", str(port)]
     running = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)]
-    people = [PatientBot(f"http://127.0.0.1:{port}", longer, number) for number in range(6)]
+    how = {"base_url": f"http://127.0.0.1:{port}", "follow_redirects": True, "timeout": 60}
+    people = [PatientPerson(httpx.Client(**how), name) for name in ("ann", "bo", "cid", "dee", "eve", "fay")]
     try:
         with ThreadPoolExecutor(len(people)) as pool:
-            ends = [pool.submit(person.run) for person in people]
+            ends = [pool.submit(person.take_part) for person in people]
             for _ in range(4):
                 before = sum(len(person.said) for person in people)
                 while sum(len(person.said) for person in people) < before + 3 and not all(e.done() for e in ends):
@@ -325,12 +313,13 @@ def test_killed_four_times_nothing_that_was_sent_is_lost(study: Study, tmp_path:
                 running[-1].kill()
                 running[-1].wait()
                 running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-            assert [end.result(timeout=300) for end in ends] == ["done"] * 6
+            for end in ends:
+                end.result(timeout=300)
     finally:
         running[-1].kill()
         running[-1].wait()
     desk = Desk.read(folder)
     finished = [progress for _, progress in desk.everybody() if progress.closed == "done"]
-    kept = [exchange.said["text"] for each in finished for exchange in each.round.exchanges]
-    assert len(running) == 5 and len(finished) == 6 and sum(each.round.answered for each in finished) == 48
+    kept = [exchange.said["text"] for each in finished for exchange in each.exchanges]
+    assert len(running) == 5 and len(finished) == 6 and sum(each.answered for each in finished) == 48
     assert sorted(kept) == sorted(text for person in people for text in person.said)

@@ -104,7 +104,7 @@ export function stage(root, source) {
   const map = { fog: true, edit: false, form: "auto", value: [], beside: "", at: 0, moments: [], frame: null };
   const heardByMap = {};
   const bubbles = new Map();
-  let record = null, now = {}, setup = null, timer = null, spoken = "";
+  let record = null, now = {}, setup = null, timer = null, going = false, pending = false, spoken = "";
   let byId = {}, branches = 0;
   const send = (message) => source.send && source.send(message);
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -116,7 +116,7 @@ export function stage(root, source) {
   const scored = () => record.strips[ui.strip].scored;
   const counts = (turn, strip = ui.strip) => turn <= record.strips[strip].scored;
   const stateOf = (at, id) => LEVELS[Number(at.states[record.map.ids.indexOf(id)])];
-  const playing = () => (live ? Boolean(now.playing || now.asking) : timer !== null);
+  const playing = () => going || Boolean(now.asking);
 
   function go(turn, strip = ui.strip) {
     const to = Math.max(0, Math.min(path(strip).length - 1, turn));
@@ -133,16 +133,27 @@ export function stage(root, source) {
     else if (live) send({ do: "next" });
   }
   function play(on) {
-    if (live) return send({ do: on ? "play" : "stop" });
-    clearInterval(timer);
-    timer = null;
-    if (on) {
-      if (ui.turn === last()) go(0);
-      else go(ui.turn + 1);
-      timer = setInterval(() => (ui.turn === last() ? play(false) : go(ui.turn + 1)), SECONDS * 1000);
-    }
+    going = on;
+    clearTimeout(timer);
+    if (live && !on) send({ do: "stop" });
+    if (on && !live && ui.turn === last()) go(0);
+    else if (on) step();
+    if (on) timer = setTimeout(tick, SECONDS * 1000);
     paint();
   }
+  function step() {
+    pending = live && ui.turn === last(); // the next turn is not made yet
+    next();
+  }
+  function tick() {
+    const waits = pending || now.asking, over = ui.turn === last() && (!live || now.over || ui.turn >= scored());
+    if (now.trouble || (over && !waits)) going = false;
+    else if (going && !waits) step();
+    if (going) timer = setTimeout(tick, SECONDS * 1000);
+    paint();
+  }
+  // A press by hand ends what plays by itself.
+  const byHand = ({ target }) => { if (target.closest("button:not([data-key=play]), select, input, textarea")) going = false; };
 
   // -- the frame that stays -----------------------------------------------------------------------------------------
   const press = (key, label, action, more = {}, ...content) =>
@@ -656,17 +667,15 @@ export function stage(root, source) {
     if (!action || (event.key === " " && onButton) || (!live && "br".includes(event.key))) return;
     event.preventDefault();
     event.stopPropagation();
-    if (live) endsPlay(event.key);
+    if (event.key !== " ") going = false;
     action();
   }
-  // A press by hand ends what plays by itself; Python does the same.
-  function endsPlay(pressed) {
-    if (pressed !== " " && now.playing) now = { ...now, playing: false };
-  }
+  for (const kind of ["click", "change"]) body.addEventListener(kind, byHand, true);
   document.addEventListener("keydown", key);
   // -- what comes in ------------------------------------------------------------------------------------------------
   function take() {
     record = source.get("record");
+    pending = false;
     body.hidden = !record || !record.strips;
     const given = source.get("now") || {};
     const late = live && (given.jumps || 0) < ui.jumps; // an answer to a jump before the last one
@@ -697,7 +706,7 @@ export function stage(root, source) {
   ui.sent = (source.get("now") || {}).sent || 0;
   paintSetup();
   take();
-  return () => { if (drawnMap) drawnMap(); window.removeEventListener("discover:hover", fromOutside); clearInterval(timer); document.removeEventListener("keydown", key); };
+  return () => { if (drawnMap) drawnMap(); window.removeEventListener("discover:hover", fromOutside); clearTimeout(timer); document.removeEventListener("keydown", key); };
 }
 
 export default {
