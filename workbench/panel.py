@@ -206,7 +206,7 @@ class Panel(ABC):
 
         known = self.known()
         if folder is not None and folder not in known.values():
-            known[self.name_of(folder)] = folder
+            known["new run"] = folder  # it is named by its configuration, which is not written yet
         name = next((name for name, each in known.items() if each == folder), None)
         return mo.ui.dropdown(known, value=name, label=label, searchable=True, full_width=True, on_change=self.open)
 

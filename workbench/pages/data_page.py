@@ -131,7 +131,7 @@ def make(panel: RunPanel, form: Any, pressed: int) -> list[Any]:
     if options is not None:
         replies = len(options.assistants) * (options.candidates or 1)
         size = f"{options.artifacts} users × {options.turns} turns × {replies} replies"
-        plan = run_plan(f"{size}. The best reply of each turn continues.", options, (), choice)
+        plan = show.quiet(f"{size}. The best reply of each turn continues.") + run_plan(options, (), choice)
     *menus, cap, models = form.elements
     models_view = mo.vstack([form.elements[cap], form.elements[models]])
     return [in_a_row(form, *menus), displayed(plan), mo.accordion({"Use language models": models_view})]

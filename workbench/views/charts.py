@@ -19,7 +19,7 @@ from workbench.views.theme import Look, looks, short
 
 BINS = 24
 LONGEST_MESSAGE = 120  # words; longer ones lie at the end of the axis
-NARROW = 0.5  # shares that are all below this get an axis of their own length, which its words say
+NARROW = 0.5  # shares that are all below this get an axis of their own length
 SMOOTHED = 5  # logged points that a bold line averages
 SMOOTHED_FROM = 12  # fewer points than this are joined as they are
 STRIP = 100.0, 8.0  # units of the drawing in a cell
@@ -63,11 +63,6 @@ def axis_of(estimates: Iterable[Estimate], to_one: bool) -> Span:
     step = _step(span.high - span.low)
     high = step * math.ceil(span.high / step - 1e-9) or 1.0
     return Span(step * math.floor(span.low / step + 1e-9), 1.0 if to_one and high > NARROW else high)
-
-
-def _says_its_end(title: str, axis: Span, to_one: bool) -> str:
-    """The words of an axis, and where it ends if a share could go further."""
-    return f"{title} (axis to {axis.high:g}, not 1)" if to_one and axis.high < 1 else title
 
 
 def _step(top: float) -> float:
@@ -205,13 +200,13 @@ def dots(
     """Means with their intervals and n on one scale with 0 in it, a row each; `title` names the scale.
 
     Args:
-        to_one: the scale ends at 1, the most that there can be; far below, its words say that it does not.
+        to_one: the scale ends at 1, unless all values are far below.
     """
     marks, axis = marks or looks(list(rows)), axis_of(rows.values(), to_one)
     drawn = [
         Row(name, _in_words(each, shown), _interval(each, marks[name]), marks[name]) for name, each in rows.items()
     ]
-    return rows_chart(drawn, axis, title, _says_its_end(title, axis, to_one))
+    return rows_chart(drawn, axis, title, title)
 
 
 def intervals(estimates: Table, measure: Measure, marks: Mapping[str, Look]) -> Markup:
@@ -344,7 +339,7 @@ def turn_curves(
     across = {x(turn): str(turn) for turn in range(1, turns + 1)}
     ticks = {y(at): text for at, text in _ticks(up).items()}
     field = _field((line for line, _ in drawn), ticks, across, spoken, joined(points for _, points in drawn))
-    words = _says_its_end("share of the hidden intents found, after each turn", up, to_one=True)
+    words = "share found after each turn; an emerging intent counts half"
     key = legend((_sign(marks[name]), short(name)) for name in curves)
     return tag("div", quiet(words, small=True), field, key, class_="rf-turns")
 
