@@ -16,7 +16,7 @@ def introduce(mo):
     mo.md("""
     # What does each reply discover?
 
-    Press *Next*. The map shows the intents that each reply discovered.
+    *Next* plays a turn. The map shows the intents that each reply discovers.
     """)
     return
 
