@@ -114,7 +114,7 @@ def choose_world(engine, mo, page, player, restarts):
     domain = page.domain_of(player.session)
     mo.stop(domain is None, mo.md("Choose a user of the miniature to see the same step in Python."))
     world, tree, seed = engine(domain), player.session.tree, player.session.settings.seed
-    mo.md("## The same step in Python\n\nA `UserSimulator` is one simulated user; `step` takes a reply.")
+    mo.md("## The same step in Python")
     return domain, seed, tree, world
 
 
