@@ -32,7 +32,7 @@ def open_page(TrainingPanel, mo, page):
 
 @app.cell(hide_code=True)
 def choose_run(get_activity, get_folder, page, panel):
-    run_choice = panel.choice(get_folder(), get_activity(), label="or look at a run")
+    run_choice = panel.choice(get_folder(), get_activity(), label="Training run")
     menus, clock = page.stage_menus(get_activity()), panel.clock(get_folder(), get_activity())
     return clock, menus, run_choice
 
@@ -44,17 +44,20 @@ def choose_stage(judge, menus, page):
 
 
 @app.cell
-def ask(contradictions, get_pressed, judging, page, panel, settings):
+def ask(contradictions, get_activity, get_pressed, judging, menus, mo, page, panel, settings):
+    get_activity()  # a run that begins or ends changes the row
+    mo.output.replace(page.stage_row(panel, menus))
     rows, unfit = page.rows_to_train_on(settings)
     row_choice, obstacles = page.row_slider(rows), page.obstacles(settings, judging, contradictions, unfit)
     page.ask(panel, settings, judging, obstacles, get_pressed())
     ready = page.before_the_press(settings, rows, obstacles)
+    page.stage_row(panel, menus, ready)
     return ready, row_choice, rows
 
 
 @app.cell(hide_code=True)
-def show_buttons(clock, menus, page, panel, ready, run_choice):
-    page.buttons(panel, clock, run_choice, ready, menus)
+def show_run(clock, page, panel, run_choice):
+    page.run_row(panel, clock, run_choice)
     return
 
 

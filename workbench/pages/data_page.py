@@ -13,7 +13,7 @@ from discover_lib.base.tokens import token_count
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import REASONS, Filters, Sieved, Source, make_rows, write_rows
-from discover_lib.dataset.lengths import Table3, difference
+from discover_lib.dataset.lengths import Table3
 from discover_lib.dataset.preview import QWEN
 from discover_lib.dataset.rows import Example, LabelledTurn, RowOptions
 from discover_lib.runs.options import RunOptions, RunOptionsError
@@ -173,18 +173,6 @@ def whole_pair(turns: Sequence[Pair], place: int, rules: Rules) -> Any:
 def length_check(sieved: Sieved) -> Any:
     """Whether length alone predicts the label of the pairs that are kept, in words."""
     return displayed(show_pairs.length_verdict(sieved.kept))
-
-
-def length_plots(sieved: Sieved) -> Any:
-    """Histograms of the margins and of the differences in length."""
-    margins = [each.margin for each in sieved.kept if each.margin is not None]
-    differences = [difference(each.provenance) for each in sieved.kept]
-    shorter, longer = "chosen is shorter", "chosen is longer"
-    pictures = show.beside(
-        show_pairs.histogram(margins, "Margin of the pairs", "reward"),
-        show_pairs.histogram(differences, "Tokens of the chosen less those of the rejected", "tokens", shorter, longer),
-    )
-    return displayed(pictures)
 
 
 def table_3_view(table: Table3, rules: Rules) -> Any:

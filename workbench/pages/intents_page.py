@@ -25,8 +25,8 @@ from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.view import leaked_words
 from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.assistants import about
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
+from discover_lib.engines.miniature.assistants import about
 from discover_lib.engines.miniature.builder import MIN_DIMENSIONS
 from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
@@ -387,7 +387,9 @@ def _head(reading: Reading, tree: IntentTree) -> Markup:
     shown = show.artifact(artifact) if drawn else quiet(f"{artifact.text[:160]} …")
     seen = ", ".join(lexicon.values[each].say for each in reading.found)
     told = tag("p", tag("b", reading.told), f": {seen}." if seen else ".")
-    advice = f"The tree has {counted(len(tree), 'intent')}. It may be wrong: choose another kind or correct the intents."
+    advice = (
+        f"The tree has {counted(len(tree), 'intent')}. It may be wrong: choose another kind or correct the intents."
+    )
     if reading.aspects < MIN_DIMENSIONS:
         advice = f"A tree needs intents about {MIN_DIMENSIONS} aspects. Choose another kind or add intents."
     trouble = [error_line(reading.trouble)] if reading.trouble else []

@@ -238,13 +238,21 @@ def before_the_press(settings: StageSettings, rows: Sequence[Row], stands: Seque
     return displayed(tag("div", ready, *lines, data_ready=int(not stands)))
 
 
-def buttons(panel: TrainingPanel, clock: Any, run_choice: Any, ready: Any, menus: Any) -> Any:
-    """The stage, Train, Stop or Resume, the minutes, one bar over the whole work, and a menu of runs."""
+def stage_row(panel: TrainingPanel, menus: Any, ready: Any = "estimating …") -> Any:
+    """The stage, Train, and the estimate `ready`; Train waits until the estimate is of the chosen stage."""
     import marimo as mo
 
-    train = mo.ui.button(label="Training …", disabled=True) if panel.going else panel.begin_button
-    before = [menus.elements["stage"], train, ready]
-    view = panel.view(clock, panel.get_folder(), panel.get_activity(), before=before, after=[run_choice])
+    waits = panel.going or isinstance(ready, str)
+    label = "Training …" if panel.going else "Train"
+    train = mo.ui.button(label=label, disabled=True) if waits else panel.begin_button
+    return mo.hstack([menus.elements["stage"], train, ready], justify="start", align="end", gap=1, wrap=True)
+
+
+def run_row(panel: TrainingPanel, clock: Any, run_choice: Any) -> Any:
+    """A menu of runs, Stop or Resume, and one bar over the whole work."""
+    import marimo as mo
+
+    view = panel.view(clock, panel.get_folder(), panel.get_activity(), before=[run_choice])
     status = panel.status
     standing = EMPTY if status is None else show_training.standing(status, latest(panel.logged))
     return mo.vstack([view, displayed(standing)])
@@ -321,6 +329,9 @@ def loss_curve(panel: TrainingPanel) -> Any:
     status, logged = panel.status, panel.logged
     if status is None:
         return displayed(show.quiet("No training run yet."))
+    if status.going and not logged:
+        phase = "Loading the libraries" if status.state == "starting" else "Loading the model for the first update"
+        return displayed(show.quiet(f"{phase} … The loss appears here after the first update."))
     curve = show_training.main_curve(logged, status.total_steps, status.resumed, run_before(panel))
     result = panel.job.result() if panel.job and status.state == "finished" else {}
     turned = show_training.turning(logged, result.get("rows"))
@@ -395,8 +406,8 @@ def gpu_price(settings: StageSettings) -> tuple[str, Any]:
 def all_curves(panel: TrainingPanel) -> Any:
     """What the open run has logged besides its main curve, and which round was kept."""
     status, logged = panel.status, panel.logged
-    if status is None or panel.job is None:
-        return displayed(show.quiet("No training run yet."))
+    if status is None or panel.job is None or not logged:
+        return displayed(EMPTY)
     kept_round = show_training.kept_round(panel.job.result() if status.state == "finished" else {})
     main = show_training.main_chart(logged)
     return displayed(kept_round, show_training.curves(logged, status.total_steps, status.resumed, main))
@@ -407,14 +418,14 @@ def samples_table(panel: TrainingPanel) -> Any:
     import marimo as mo
 
     samples = [(line, each) for line in (panel.job.samples() if panel.job else ()) for each in line["replies"]]
-    known = [name for name in ("kind", "reward") if any(each.get(name) not in (None, "") for _, each in samples)]
+    judged = any(each.get("reward") is not None for _, each in samples)
     lines = [
         {
             "update": line["step"],
             "user": line["prompt"][-1]["content"],
             "reply": displayed(brief(each["text"])),
             "tokens": each["n_tokens"],
-            **{name: "" if each.get(name) is None else each[name] for name in known},
+            **({"reward": each.get("reward")} if judged else {}),
         }
         for line, each in samples
     ]

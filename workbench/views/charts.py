@@ -7,7 +7,6 @@ mark and dash in all charts, and colour is never the only carrier.  Colours foll
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +16,6 @@ from discover_lib.metrics.scorer import FAMILIES, Family
 from workbench.views.html import EMPTY, Markup, joined, quiet, signed, tag
 from workbench.views.theme import Look, looks, short
 
-BINS = 24
 LONGEST_MESSAGE = 120  # words; longer ones lie at the end of the axis
 NARROW = 0.5  # shares that are all below this get an axis of their own length
 SMOOTHED = 5  # logged points that a bold line averages
@@ -433,35 +431,3 @@ def _round_span(values: Sequence[float]) -> Span:
     high = max(high, 0.0) if low - high <= high <= 0 else high
     step = 10.0 ** math.floor(math.log10(high - low)) / 5
     return Span(math.floor(low / step) * step, math.ceil(high / step) * step)
-
-
-# -- training data -----------------------------------------------------------------------------------------------------
-
-
-def histogram(values: Sequence[float], title: str, unit: str, below: str = "", above: str = "") -> Markup:
-    """How numbers lie around zero.  `below` and `above` say what the two sides mean; zeros are counted in words."""
-    if not values:
-        return quiet("No pairs.")
-    low, high = min(0.0, *values), max(0.0, *values)
-    width = (high - low) / BINS or 1.0
-    places = range(math.floor(low / width), max(1, math.ceil(high / width)))  # cut at zero: no bar holds both sides
-    counts = Counter(min(math.floor(value / width), places.stop - 1) for value in values if value)
-    most = max(counts.values(), default=1)
-    x, y = scale(Span(places.start, places.stop)), scale(Span(0, most), 100, 0)
-    drawn = []
-    for place, count in sorted(counts.items()):
-        label = f"{_plain(place * width)} to {_plain((place + 1) * width)} {unit}: {count}"
-        box = {"x": f"{x(place) + 0.2:.1f}", "width": f"{x(1) - x(0) - 0.4:.1f}"}
-        box |= {"y": f"{y(count):.1f}", "height": f"{100 - y(count):.1f}"}
-        drawn.append(tag("rect", tag("title", label), class_="dp-below" if place < 0 else "dp-above", **box))
-    across = {x(place): _plain(place * width) for place in (places.start, 0, places.stop)}
-    field = _field(drawn, {0: f"{most} pairs", 100: "0"}, across, title)
-    sides = {"below": (below, sum(value < 0 for value in values)), "above": (above, sum(value > 0 for value in values))}
-    key = [(tag("i", class_=f"dp-{side}"), f"{name}: {count}") for side, (name, count) in sides.items() if name]
-    if zeros := sum(value == 0 for value in values):
-        key.append((EMPTY, f"exactly 0: {zeros}"))
-    return _figure(f"{title} ({unit})", field, legend(key), class_="dp-plot")
-
-
-def _plain(value: float) -> str:
-    return f"{value:,.0f}".replace("-", "−") if abs(value) >= 10 else signed(round(value, 2)).lstrip("+")

@@ -47,7 +47,7 @@ class Chart:
 
 
 CHARTS = (
-    Chart("Loss", {"loss": "training", "eval_loss": "held out"}),
+    Chart("Loss", {"loss": "training rows", "eval_loss": "held-out rows"}),
     Chart("Reward", {"reward": "mean of the batch"}),
     Chart("Parts of the reward", {"reward/discovered": "newly discovered", "reward/length": "length"}),
     Chart(
@@ -70,7 +70,17 @@ CHARTS = (
     Chart("Simulator’s share of a step", {"simulator/share": "of the time"}, whole=True),
     Chart("Peak memory, MB", {"memory_mb": "so far"}, from_zero=True),
 )
-NO_CURVES = {"step", "epoch", "total_steps", "seconds", "eta_seconds", "round", "probe/users", "probe/failed"}
+NO_CURVES = {
+    "step",
+    "epoch",
+    "total_steps",
+    "seconds",
+    "eta_seconds",
+    "round",
+    "probe/users",
+    "probe/failed",
+    "train_loss",
+}
 
 
 def points(lines: Sequence[Line], column: str) -> list[tuple[int, float]]:
@@ -131,7 +141,7 @@ def main_curve(
     """
     chart = main_chart(lines)
     if chart is None:
-        return quiet("No step is logged yet.")
+        return EMPTY
     drawn = _drawn(chart, lines, total_steps, resumed_at, earlier)
     note = quiet("Gray: the previous run.", small=True) if points(earlier, next(iter(chart.series))) else EMPTY
     return tag("div", drawn, note, class_="dt-main")
