@@ -330,8 +330,7 @@ def loss_curve(panel: TrainingPanel) -> Any:
     if status is None:
         return displayed(show.quiet("No training run yet."))
     if status.going and not logged:
-        phase = "Loading the libraries" if status.state == "starting" else "Loading the model for the first update"
-        return displayed(show.quiet(f"{phase} … The loss appears here after the first update."))
+        return displayed(show.quiet("The loss appears here after the first update."))
     curve = show_training.main_curve(logged, status.total_steps, status.resumed, run_before(panel))
     result = panel.job.result() if panel.job and status.state == "finished" else {}
     turned = show_training.turning(logged, result.get("rows"))

@@ -224,7 +224,8 @@ def agreement_view(labels: Sequence[Label], controls: Any, talks: Talks, refusal
         return text.getvalue().encode()
 
     mo.stop(not labels, mo.md("The miniature cannot judge these trees. Choose a run of its domains."))
-    told = displayed(report_html(told_agreement(labels)))
+    *parts, _examples = told_agreement(labels).parts  # the table of disagreements lists them all
+    told = displayed(report_html(Report(tuple(parts))))
     download = mo.download(sheet, filename="labels.csv", label="Download a sheet to label")
     row = [controls.elements["noise"], download, controls.elements["sheets"]]
     trouble = [displayed(show.error_line(refusal))] if refusal else []

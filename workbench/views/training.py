@@ -241,8 +241,9 @@ def standing(status: JobStatus, last: Line | None = None) -> Markup:
     facts.append(f"last update {duration(max(0.0, time.time() - status.updated))} ago" if status.going else "")
     message = EMPTY
     if status.message or status.state == "failed":
-        failed = status.state == "failed"
-        message = show.error_line(status.message) if failed else quiet(status.message, small=True)
+        failed, loading = status.state == "failed", status.message == "starting"
+        doing = "loading the libraries and the model …" if loading else status.message
+        message = show.error_line(status.message) if failed else quiet(doing, small=True)
     line = (state_chip(status.state), " ", tag("span", " · ".join(filter(None, facts))))
     share = status.step / status.total_steps if status.total_steps else 0.0
     return tag("div", tag("p", *line, class_="dt-head"), progress(share), message, role="status")
