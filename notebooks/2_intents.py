@@ -25,7 +25,7 @@ def introduce(mo):
 def choose_kind(mo, page):
     domain_choice, source_choice = page.kind_menus()
     file_drop = mo.ui.file(kind="area", multiple=True, max_size=1_000_000, label="Your own artifacts: 1 to 20 files")
-    pasted = mo.ui.text_area(placeholder="A text or an SVG of your own", rows=4, full_width=True)
+    pasted = mo.ui.text_area(placeholder="A text or an SVG of your own", rows=5, full_width=True)
     return domain_choice, file_drop, pasted, source_choice
 
 
@@ -34,7 +34,7 @@ def choose_artifact(domain_choice, file_drop, mo, page, pasted, source_choice):
     domain, source = domain_choice.value, source_choice.value
     piece_choice = page.artifact_menu(domain, source)
     menus = mo.hstack([domain_choice, source_choice, piece_choice], justify="start", gap=1.5, wrap=True)
-    mo.vstack([menus, mo.hstack([file_drop, pasted], widths="equal", align="start", wrap=True)])
+    mo.vstack([menus, mo.hstack([file_drop, pasted], widths="equal", align="center", wrap=True)])
     return domain, piece_choice, source
 
 

@@ -35,7 +35,7 @@ def made_under(configuration: Mapping[str, Any]) -> Markup:
     judge, voice = (engine.get(role, "not recorded") for role in ("judge", "voice"))
     scorer = "the miniature’s rules in place of a judge" if judge == "miniature" else judge
     facts: list[tuple[str, object]] = [
-        ("Domain", (configuration.get("domain") or "trees of your own").replace("_", " ")),
+        ("Domain", (configuration.get("domain") or "own artifacts").replace("_", " ")),
         ("Rules", configuration["rules"]["name"]),
         ("Judge", judge),
         ("Voice", voice),
