@@ -427,7 +427,7 @@ def samples_table(panel: TrainingPanel) -> Any:
     ]
     if not lines:
         return mo.md("No sample was written yet; the recipe’s `sample_steps` sets how often.")
-    return plain_table(lines, page_size=5, column_widths={"reply": 220})
+    return plain_table(lines, page_size=5)
 
 
 def row_slider(rows: Sequence[Row]) -> Any:
