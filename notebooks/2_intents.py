@@ -24,8 +24,8 @@ def introduce(mo):
 @app.cell(hide_code=True)
 def choose_kind(mo, page):
     domain_choice, source_choice = page.kind_menus()
-    file_drop = mo.ui.file(kind="area", multiple=True, max_size=1_000_000, label="Drop 1 to 20 files")
-    pasted = mo.ui.text_area(placeholder="A text or an SVG", rows=3, full_width=True)
+    file_drop = mo.ui.file(kind="area", multiple=True, max_size=1_000_000, label="Your own artifacts: 1 to 20 files")
+    pasted = mo.ui.text_area(placeholder="A text or an SVG of your own", rows=5, full_width=True)
     return domain_choice, file_drop, pasted, source_choice
 
 
@@ -34,14 +34,13 @@ def choose_artifact(domain_choice, file_drop, mo, page, pasted, source_choice):
     domain, source = domain_choice.value, source_choice.value
     piece_choice = page.artifact_menu(domain, source)
     menus = mo.hstack([domain_choice, source_choice, piece_choice], justify="start", gap=1.5, wrap=True)
-    own_files = mo.vstack([file_drop, pasted])
-    mo.vstack([menus, mo.accordion({"Your own artifacts: 1 to 20 files": own_files})], gap=0)
+    mo.vstack([menus, mo.hstack([file_drop, pasted], widths="equal", align="center", wrap=True)])
     return domain, piece_choice, source
 
 
 @app.cell
 def read_files(file_drop, mo, page, pasted):
-    readings = page.uploaded(file_drop.value, pasted.value)
+    readings = page.uploaded(file_drop.value, pasted.value, mo.query_params())  # the last ones come back
     changed, set_changed = mo.state(0)
     own = page.OwnArtifacts(readings, lambda: set_changed(lambda count: count + 1))
     return changed, own
@@ -51,9 +50,10 @@ def read_files(file_drop, mo, page, pasted):
 def show_own(changed, mo, own, page):
     changed()
     mo.stop(not own.trees)
-    names = mo.ui.multiselect(page.ASSISTANTS, value=list(page.ASSISTANTS), label="Assistants")
+    names = mo.ui.multiselect(page.ASSISTANTS, value=page.ASSISTANTS, label="Assistants")
     run_button = mo.ui.run_button(label=f"▶ Run {len(own.trees)} artifacts", kind="success")
-    mo.vstack([own.view(), mo.hstack([names, run_button], justify="start", align="end", wrap=True)])
+    choices = mo.hstack([names, run_button, page.told_of(page.ASSISTANTS)], justify="start", align="end", wrap=True)
+    mo.vstack([own.view(), choices])
     return names, run_button
 
 

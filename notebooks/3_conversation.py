@@ -16,7 +16,7 @@ def introduce(mo):
     mo.md("""
     # What does each reply discover?
 
-    Press *Next*. The map shows the intents that each reply discovered.
+    *Next* plays a turn. The map shows the intents that each reply discovers.
     """)
     return
 
@@ -114,7 +114,7 @@ def choose_world(engine, mo, page, player, restarts):
     domain = page.domain_of(player.session)
     mo.stop(domain is None, mo.md("Choose a user of the miniature to see the same step in Python."))
     world, tree, seed = engine(domain), player.session.tree, player.session.settings.seed
-    mo.md("## The same step in Python\n\nA `UserSimulator` is one simulated user; `step` takes a reply.")
+    mo.md("## The same step in Python")
     return domain, seed, tree, world
 
 

@@ -81,7 +81,7 @@ def label_turns(data, examples, label_choice, labelled_turns, labels, run, sieve
 @app.cell
 def check_lengths(data, mo, sieved, tab):
     mo.stop(tab.value != "Pairs")
-    mo.show_code(mo.vstack([data.length_check(sieved), data.length_plots(sieved)]))
+    mo.show_code(data.length_check(sieved))
     return
 
 

@@ -24,15 +24,15 @@ def introduce(mo):
 
 @app.cell(hide_code=True)
 def open_page(TrainingPanel, mo, page):
-    panel, judge, (tab, talk) = TrainingPanel(), page.judge_form(), page.page_controls()
+    panel, judge, tab = TrainingPanel(), page.judge_form(), page.tab_menu()
     (get_folder, get_activity, get_progress), get_pressed = panel.states, panel.get_pressed
     measure = mo.ui.run_button(label="Let 20 users meet both models")
-    return get_activity, get_folder, get_pressed, get_progress, judge, measure, panel, tab, talk
+    return get_activity, get_folder, get_pressed, get_progress, judge, measure, panel, tab
 
 
 @app.cell(hide_code=True)
 def choose_run(get_activity, get_folder, page, panel):
-    run_choice = panel.choice(get_folder(), get_activity(), label="or look at a run")
+    run_choice = panel.choice(get_folder(), get_activity(), label="Training run")
     menus, clock = page.stage_menus(get_activity()), panel.clock(get_folder(), get_activity())
     return clock, menus, run_choice
 
@@ -44,17 +44,20 @@ def choose_stage(judge, menus, page):
 
 
 @app.cell
-def ask(contradictions, get_pressed, judging, page, panel, settings):
+def ask(contradictions, get_activity, get_pressed, judging, menus, mo, page, panel, settings):
+    get_activity()  # a run that begins or ends changes the row
+    mo.output.replace(page.stage_row(panel, menus))
     rows, unfit = page.rows_to_train_on(settings)
     row_choice, obstacles = page.row_slider(rows), page.obstacles(settings, judging, contradictions, unfit)
     page.ask(panel, settings, judging, obstacles, get_pressed())
     ready = page.before_the_press(settings, rows, obstacles)
+    page.stage_row(panel, menus, ready)
     return ready, row_choice, rows
 
 
 @app.cell(hide_code=True)
-def show_buttons(clock, menus, page, panel, ready, run_choice):
-    page.buttons(panel, clock, run_choice, ready, menus)
+def show_run(clock, page, panel, run_choice):
+    page.run_row(panel, clock, run_choice)
     return
 
 
@@ -102,13 +105,6 @@ def show_recipe(judge, judging, menus, mo, page, recipe, settings, tab):
     mo.stop(tab.value != "Recipe")
     command = page.command(settings, menus.value, judging.access)
     mo.vstack([page.recipe_view(menus, recipe, judge), page.cost(judging, settings), command])
-    return
-
-
-@app.cell
-def show_before_and_after(mo, page, tab, talk):
-    mo.stop(tab.value != "Before and after")
-    mo.show_code(mo.vstack([page.measured_before(), talk, page.talk_before_and_after(talk)]))
     return
 
 

@@ -16,7 +16,7 @@ def introduce(mo):
     mo.md("""
     # Which assistant discovers more?
 
-    Every assistant meets the **same** users, with the same hidden intents.
+    Every assistant meets the **same** users.
     """)
     return
 
@@ -31,7 +31,7 @@ def open_page(page):
 
 @app.cell(hide_code=True)
 def choose_run(get_activity, get_folder, making, panel):
-    run_choice = panel.choice(get_folder(), get_activity(), label="or open")
+    run_choice = panel.choice(get_folder(), get_activity(), label="Evaluation")
     clock, asked = panel.clock(get_folder(), get_activity()), making.menus(get_folder())
     return asked, clock, run_choice
 
@@ -63,9 +63,15 @@ def show_answer(answer, compared, mo, score_dots):
 
 
 @app.cell
+def show_tab(compared, mapping, mo, page, tab_choice):
+    mo.vstack([tab_choice, page.tab_content(tab_choice.value, compared, mapping)])
+    return
+
+
+@app.cell
 def show_scores(compared, mo, page, score_table):
     scores = score_table(compared)
-    mo.show_code(mo.vstack([mo.md("## Scores"), scores, page.about_the_table(compared)]))
+    mo.vstack([mo.md("## Scores"), scores, page.about_the_table(compared)])
     return (scores,)
 
 
@@ -80,7 +86,7 @@ def choose_rival(compared, page, scores):
 @app.cell
 def show_behind(behind, compared, mo, ours, rival):
     conversations = behind(compared, ours, rival.value)
-    mo.show_code(conversations)
+    conversations
     return (conversations,)
 
 
@@ -88,13 +94,6 @@ def show_behind(behind, compared, mo, ours, rival):
 def read_conversation(compared, conversations, mo, open_sides, reader, rival):
     sides = open_sides(compared, conversations, rival.value)
     mo.show_code(reader(compared, sides, conversations.value[0]["no."]))
-    return
-
-
-@app.cell
-def show_tab(compared, mapping, mo, page, tab_choice):
-    more = page.tab_content(tab_choice.value, compared, mapping)
-    mo.vstack([mo.md("## More about these numbers"), tab_choice, more])
     return
 
 

@@ -20,7 +20,7 @@ from discover_lib.runs.units import units_of
 from discover_lib.tasks.told import cost_told, stage_table
 from discover_lib.tasks.waist import Lines, Report
 from workbench.parts import report_html
-from workbench.views.html import Markup, error_line, leave_out_sheet, quiet, static_text, styled
+from workbench.views.html import EMPTY, Markup, error_line, leave_out_sheet, static_text, styled
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -194,22 +194,21 @@ def builder_stages(choice: Choice) -> list[Stage]:
     return list(building_stages(choice.builder, choice.client_settings))
 
 
-def run_plan(note: str, options: RunOptions, domains: Sequence[str], choice: Choice) -> Markup:
-    """A run or, with `domains`, an evaluation before it is begun: a note, and what it will take where models take part.
+def run_plan(options: RunOptions, domains: Sequence[str], choice: Choice) -> Markup:
+    """The cost of a run or, with `domains`, of an evaluation, where language models take part; else nothing.
 
     What cannot be laid out is said in one line.
     """
     from discover_lib.runs.plan import plan_run
     from workbench.jobs import laid_out
 
-    line = quiet(note)
     if not options.models(options.everyone):
-        return line
+        return EMPTY
     try:
         forecast = plan_run(laid_out(options, domains), settings=choice.client_settings)
     except (DiscoverError, OSError) as error:
         return error_line(str(error))
-    return line + plan_table(forecast.stages, "Estimated cost")
+    return plan_table(forecast.stages, "Estimated cost")
 
 
 def trained_assistants() -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.json_text import to_json
+from discover_lib.base.words import counted
 from discover_lib.dataset.export import MARK
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import LaidOut, RunOptions, check_models, execute, lay_out
@@ -169,25 +171,27 @@ def _scored(folder: Path) -> bool:
 
 
 def run_label(folder: Path) -> str:
-    """A run as people name it, such as "4 assistants, 20 users, svg drawing · 03 Nov 21:39"."""
+    """A run as people name it, such as "svg drawing: ask, draft · 20 artifacts · 03 Nov 21:39"."""
     configuration = configuration_of(folder)
     if not configuration:
         return folder.name
-    assistants, users = configuration.get("assistants") or (), len(configuration.get("artifacts") or ())
-    who = f"{len(assistants)} assistants" if len(assistants) > 2 else " and ".join(assistants) or "conversations"
-    what = (configuration.get("domain") or "own trees").replace("_", " ")
-    parts = [who, *([f"{users} user{'s' * (users != 1)}"] if users else []), what]
+    assistants, artifacts = configuration.get("assistants") or (), configuration.get("artifacts") or ()
+    who = f"{len(assistants)} assistants" if len(assistants) > 4 else ", ".join(assistants) or "conversations"
+    what = (configuration.get("domain") or "own artifacts").replace("_", " ")
+    size = [counted(len(artifacts), "artifact")] if artifacts else []
     changed = datetime.fromtimestamp((folder / FILE).stat().st_mtime)
-    return f"{', '.join(parts)} · {changed:%d %b %H:%M}"
+    return " · ".join([f"{what}: {who}", *size, f"{changed:%d %b %H:%M}"])
 
 
 def labelled(folders: Sequence[Path]) -> dict[str, Path]:
-    """Runs by their labels, told apart by their folders where two would be named alike."""
-    labels = [run_label(folder) for folder in folders]
-    return {
-        label if labels.count(label) == 1 else f"{label} · {folder.name[-8:]}": folder
-        for label, folder in zip(labels, folders, strict=True)
-    }
+    """Runs by their labels, numbered where two would be named alike."""
+    named: dict[str, Path] = {}
+    seen = Counter[str]()
+    for folder in folders:
+        label = run_label(folder)
+        seen[label] += 1
+        named[label if seen[label] == 1 else f"{label} ({seen[label]})"] = folder
+    return named
 
 
 def domains_of(configuration: Mapping[str, Any]) -> tuple[str, ...]:

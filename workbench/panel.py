@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import data_folder, outputs_folder, read_json
+from discover_lib.base.files import data_folder, outputs_folder
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.rows import Origin
@@ -206,7 +206,7 @@ class Panel(ABC):
 
         known = self.known()
         if folder is not None and folder not in known.values():
-            known[self.name_of(folder)] = folder
+            known["new run"] = folder  # it is named by its configuration, which is not written yet
         name = next((name for name, each in known.items() if each == folder), None)
         return mo.ui.dropdown(known, value=name, label=label, searchable=True, full_width=True, on_change=self.open)
 
@@ -614,15 +614,6 @@ MADE_EARLIER = "made earlier"
 def trained_earlier() -> Path:
     """What `tools/train_earlier.py` has made once, to be looked at without the libraries that training needs."""
     return data_folder() / "training"
-
-
-def talks_earlier() -> list[tuple[str, dict[str, Conversation]]]:
-    """Conversations with the same user before and after that training: what kind of user, and both by name."""
-    file = trained_earlier() / "talks.json"
-    return [
-        (each["title"], {name: Conversation.from_dict(talk) for name, talk in each["talks"].items()})
-        for each in (read_json(file) if file.is_file() else [])
-    ]
 
 
 class TrainingPanel(Panel):

@@ -96,8 +96,8 @@ def told(labels: Sequence[Label], paid: Sequence[str] = ()) -> Report:
     if few := ", ".join(dict.fromkeys(f"{each.group} (n = {each.n})" for each in measured if each.too_few)):
         lines.append(f"too few to tell how far judges agree (under {ENOUGH} things, or one conversation alone): {few}")
     lines += [f"{flip.judge}, asked {flip.repeats} times, changed its first answer: {flip.share}" for flip in changed]
-    lines.append(counted(len(disputed), "disagreement") + (", for example:" if disputed else ""))
-    lines += [f"  {each.conversation}, turn {each.turn}, {each.line}" for each in disputed[:SHOWN]]
+    lines.append(counted(len(disputed), "disagreement"))
+    examples = [f"  {each.conversation}, turn {each.turn}, {each.line}" for each in disputed[:SHOWN]]
     rows = tuple(each.row() for each in measured)
     plain = {
         "agreement": [dict(zip(Agreement.COLUMNS, row, strict=True)) for row in rows],
@@ -112,7 +112,8 @@ def told(labels: Sequence[Label], paid: Sequence[str] = ()) -> Report:
             for each in disputed
         ],
     }
-    return Report((Lines(tuple(paid)), Table(Agreement.COLUMNS, rows, title), Lines(tuple(lines))), plain)
+    measured_parts = (Lines(tuple(paid)), Table(Agreement.COLUMNS, rows, title), Lines(tuple(lines)))
+    return Report((*measured_parts, Lines(tuple(examples))), plain)
 
 
 # -- judges that are asked --------------------------------------------------------------------------------------------

@@ -76,8 +76,8 @@ def test_a_session_outlives_a_reload_goes_on_after_its_last_turn_and_compares_br
 
     simulator.button("Play").click()
     simulator.at_turn(5)
-    expect(messages.last).to_contain_text("scored turns end with this answer")
-    simulator.step("Go on anyway", 6)
+    expect(stage.locator(".st-note")).to_contain_text("The 5 scored turns are over.")
+    simulator.step("Add an unscored turn", 6)
     expect(stage.locator(".st-status")).to_contain_text("not scored")
 
     stage.locator(".st-frame").nth(2).click()

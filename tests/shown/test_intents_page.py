@@ -26,13 +26,13 @@ LETTER = (
 def test_a_drawing_is_read_with_its_title_as_the_request() -> None:
     reading = read("house", HOUSE)
     tree = reading.tree()
-    assert reading.artifact.domain == "svg_drawing" and reading.told == "5 of 10 aspects recognized"
+    assert reading.artifact.domain == "svg_drawing" and reading.told.startswith("Intents found for 5 of 10 aspects")
     assert tree.initial_request == "can you draw “House at night”?" and len(tree) > 4
 
 
 def test_a_comparison_is_doubted_and_can_be_left_out() -> None:
     reading = read("grandmother", LETTER)
-    assert reading.doubtful == ("dog",) and reading.told == "2 of 3 sentences read"
+    assert reading.doubtful == ("dog",) and reading.told == "Intents found in 2 of 3 sentences"
     texts = {intent.text for intent in reading.tree([], reading.doubtful).intents.values()}
     assert texts and not any("dog" in text.lower() for text in texts)
 
@@ -80,10 +80,12 @@ def test_the_title_comes_from_the_text_else_from_the_file(name: str, text: str, 
 def test_files_become_cards_and_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     files = [SimpleNamespace(name="house.svg", contents=HOUSE.encode())]
-    own = OwnArtifacts(uploaded(files, LETTER), lambda: None)
-    assert list(own.trees) == ["house", "pasted"]
+    address: dict[str, str] = {}
+    own = OwnArtifacts(uploaded(files, LETTER, address), lambda: None)
+    assert list(own.trees) == ["house", "pasted"] == [each.artifact.id for each in uploaded([], "", address)]
+    assert uploaded([], "", {"own": "../x"}) == []
     shown = own.view().text
-    assert "House" in shown and "2 of 3 sentences read" in shown and "may be wrong" in shown
+    assert "House" in shown and "2 of 3 sentences" in shown and "may be wrong" in shown
     folder = run_own(own.trees, ["ask", "adaptive"])
     assert run_own(own.trees, ["ask", "adaptive"]) == folder
     with RunStore.read(folder) as store:

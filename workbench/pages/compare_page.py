@@ -462,21 +462,22 @@ class Making:
         return self._menus
 
 
-def plan(panel: RunPanel, menus: Mapping[str, Any], models: Mapping[str, Any], pressed: int) -> Markup:
-    """Tell the panel what *Evaluate* begins, and begin it if it was pressed; its size and cost, or what is wrong."""
+def plan(panel: RunPanel, menus: Mapping[str, Any], models: Mapping[str, Any], pressed: int) -> tuple[str, Markup]:
+    """Tell the panel what *Evaluate* begins, and begin it if it was pressed; its size, and its cost or refusal."""
     options, choice, refusal = controls.read_evaluation(menus, models["models"])
     named = tuple(each for each in menus["domains"] if isinstance(each, str))
     models_at = choice.client_settings if choice else None
     panel.ask(options, models_at, models["cap"], domains=named, refusal=refusal)
     panel.begin_if_pressed(pressed)
     if options is None or choice is None:
-        return show.error_line(refusal)
+        return "", show.error_line(refusal)
     users = options.artifacts * options.trials * len(menus["domains"])
-    size = f"{len(options.assistants)} assistants × {users} users = {users * len(options.assistants)} conversations"
-    return controls.run_plan(f"Evaluate: {size}.", options, () if options.trees else menus["domains"], choice)
+    return f": {len(options.assistants)} assistants × {users} users", controls.run_plan(
+        options, () if options.trees else menus["domains"], choice
+    )
 
 
-def settings(menus: Any, making: Making, planned: Markup, shown: Any) -> Any:
+def settings(menus: Any, making: Making, planned: tuple[str, Markup], shown: Any) -> Any:
     """The size of the evaluation; folded away, its controls, and those of the numbers below."""
     import marimo as mo
 
@@ -490,7 +491,9 @@ def settings(menus: Any, making: Making, planned: Markup, shown: Any) -> Any:
         mo.md("### The numbers below"),
         in_a_row(shown),
     ]
-    return mo.vstack([displayed(planned), mo.accordion({"Settings": mo.vstack(rows)})], gap=0.3)
+    size, cost = planned
+    folded = mo.accordion({f"Settings{size}": mo.vstack(rows)})
+    return mo.vstack([displayed(cost), folded], gap=0.3) if cost else folded
 
 
 def panel() -> RunPanel:

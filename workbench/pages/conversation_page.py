@@ -371,7 +371,7 @@ def rewards(session: Session, now: Conversation) -> Any:
     original, number = session.conversation, session.cursor
     turn = now.turns[number - 1] if number else None
     if turn is None or turn.candidate.reward is None or original.turns[number - 1].candidate.reward is None:
-        return mo.md("No reply with a reward is selected. Press *Next*, or choose a turn in the film strip.")
+        return mo.md("This turn has no reward. Choose a scored turn in the film strip.")
     table = show.compared(original.turns[number - 1], turn, original.tree)
     return mo.Html(styled(table, show.every_turn(original, now)))
 

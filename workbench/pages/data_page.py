@@ -12,7 +12,7 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import REASONS, Filters, Sieved, Source, make_rows, write_rows
-from discover_lib.dataset.lengths import Table3, difference
+from discover_lib.dataset.lengths import Table3
 from discover_lib.dataset.preview import QWEN
 from discover_lib.dataset.rows import Example, LabelledTurn, RowOptions, token_count
 from discover_lib.runs.options import RunOptions, RunOptionsError
@@ -130,7 +130,7 @@ def make(panel: RunPanel, form: Any, pressed: int) -> list[Any]:
     if options is not None:
         replies = len(options.assistants) * (options.candidates or 1)
         size = f"{options.artifacts} users × {options.turns} turns × {replies} replies"
-        plan = run_plan(f"{size}. The best reply of each turn continues.", options, (), choice)
+        plan = show.quiet(f"{size}. The best reply of each turn continues.") + run_plan(options, (), choice)
     *menus, cap, models = form.elements
     models_view = mo.vstack([form.elements[cap], form.elements[models]])
     return [in_a_row(form, *menus), displayed(plan), mo.accordion({"Use language models": models_view})]
@@ -172,18 +172,6 @@ def whole_pair(turns: Sequence[Pair], place: int, rules: Rules) -> Any:
 def length_check(sieved: Sieved) -> Any:
     """How often the longer reply is chosen among the pairs that are kept, in words."""
     return displayed(show_pairs.length_told(sieved.kept))
-
-
-def length_plots(sieved: Sieved) -> Any:
-    """Histograms of the margins and of the differences in length."""
-    margins = [each.margin for each in sieved.kept if each.margin is not None]
-    differences = [difference(each.provenance) for each in sieved.kept]
-    shorter, longer = "chosen is shorter", "chosen is longer"
-    pictures = show.beside(
-        show_pairs.histogram(margins, "Margin of the pairs", "reward"),
-        show_pairs.histogram(differences, "Tokens of the chosen less those of the rejected", "tokens", shorter, longer),
-    )
-    return displayed(pictures)
 
 
 def table_3_view(table: Table3, rules: Rules) -> Any:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import pairwise
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import data_folder, outputs_folder, write_json
+from discover_lib.base.files import data_folder, outputs_folder, read_json, write_json
 from discover_lib.base.svg import SvgError
 from discover_lib.base.words import counted
 from discover_lib.core.advance import initial_state
@@ -26,6 +26,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.view import leaked_words
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
+from discover_lib.engines.miniature.assistants import about
 from discover_lib.engines.miniature.builder import MIN_DIMENSIONS
 from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
@@ -50,7 +51,7 @@ from workbench.views.located import numbers_of, read_piece
 
 SOURCES = ("hand-written", "generated", "recorded")
 MOST_FILES = 20
-ASSISTANTS = {"asks": "ask", "drafts": "draft", "explores": "adaptive"}
+ASSISTANTS = ("ask", "draft", "adaptive")
 TEXT_DOMAINS = ("creative_writing", "technical_writing", "travel_plan", "paper_abstract", "image_prompt")
 _SENTENCES = re.compile(r"[^.!?\n]+[.!?]*")
 _COMPARED = re.compile(r"\b(like|as)\b[^.!?,;]{0,60}$", re.IGNORECASE)  # what comes before a comparison's value
@@ -250,11 +251,11 @@ def read(name: str, text: str, domain: str = "") -> Reading:
     artifact = Artifact(name, lexicon.artifact_type, text, domain=domain)
     aspects = len({lexicon.values[value].dimension for value in found})
     if is_drawn(domain):
-        told = f"{aspects} of {len(lexicon.dimensions)} aspects recognized"
+        told = f"Intents found for {aspects} of {len(lexicon.dimensions)} aspects (subject, setting …)"
     else:
         sentences = [each for each in _SENTENCES.findall(text) if len(each.split()) > 2]
         heard = sum(bool(lexicon.cue_hits(each)) for each in sentences)
-        told = f"{heard} of {len(sentences)} sentences read"
+        told = f"Intents found in {heard} of {counted(len(sentences), 'sentence')}"
     doubtful = tuple(value for value, why in found.items() if _is_compared(why, text))
     return Reading(artifact, found, told, aspects, doubtful, trouble)
 
@@ -283,15 +284,29 @@ def _is_compared(why: str, text: str) -> bool:
     return place > 0 and _COMPARED.search(text[:place]) is not None
 
 
-def uploaded(files: Sequence[Any], pasted: str) -> list[Reading]:
-    """Readings of dropped files and of a pasted text, at most `MOST_FILES`."""
-    texts = [(file.name, file.contents.decode("utf-8", "replace")) for file in files]
-    texts += [("pasted", pasted)] if pasted.strip() else []
+def uploaded(files: Sequence[Any], pasted: str, address: MutableMapping[str, Any]) -> list[Reading]:
+    """Readings of dropped files and of a pasted text, at most `MOST_FILES`; without any, of the last ones.
+
+    Args:
+        address: of the page. It names the last ones, so that the page shows them when the visitor comes back.
+    """
+    folder, last = outputs_folder() / "own-artifacts", str(address.get("own", ""))
+    texts = {file.name: file.contents.decode("utf-8", "replace") for file in files}
+    texts |= {"pasted": pasted} if pasted.strip() else {}
+    if texts:
+        address["own"] = name = _hash_of(texts)
+        write_json(folder / f"{name}.json", texts)
+    elif last.isalnum() and (folder / f"{last}.json").is_file():
+        texts = read_json(folder / f"{last}.json")
     names: dict[str, Reading] = {}
-    for name, text in texts[:MOST_FILES]:
+    for name, text in list(texts.items())[:MOST_FILES]:
         stem = Path(name).stem
         names.setdefault(stem if stem not in names else name, read(stem, text))
     return list(names.values())
+
+
+def _hash_of(content: Any) -> str:
+    return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=5).hexdigest()
 
 
 class OwnArtifacts:
@@ -371,10 +386,12 @@ def _head(reading: Reading, tree: IntentTree) -> Markup:
     drawn = is_drawn(artifact.domain) and not reading.trouble
     shown = show.artifact(artifact) if drawn else quiet(f"{artifact.text[:160]} …")
     seen = ", ".join(lexicon.values[each].say for each in reading.found)
-    told = tag("p", tag("b", f"{reading.told}: "), f"{seen or 'nothing'}.")
-    advice = f"{counted(len(tree), 'intent')}. This reading may be wrong: choose another kind, or correct the intents."
+    told = tag("p", tag("b", reading.told), f": {seen}." if seen else ".")
+    advice = (
+        f"The tree has {counted(len(tree), 'intent')}. It may be wrong: choose another kind or correct the intents."
+    )
     if reading.aspects < MIN_DIMENSIONS:
-        advice = f"{reading.aspects} of {MIN_DIMENSIONS} aspects recognized. Choose another kind or add intents."
+        advice = f"A tree needs intents about {MIN_DIMENSIONS} aspects. Choose another kind or add intents."
     trouble = [error_line(reading.trouble)] if reading.trouble else []
     return show.panel(artifact.id, tag("div", shown, class_="in-thumbnail"), *trouble, told, quiet(advice, small=True))
 
@@ -405,14 +422,19 @@ def playable(trees: Mapping[str, IntentTree]) -> tuple[dict[str, IntentTree], li
     return fit, refused
 
 
+def told_of(assistants: Sequence[str]) -> Any:
+    """A line about each assistant."""
+    lines = (tag("p", tag("b", f"{name}: "), about(name)) for name in assistants)
+    return controls.displayed(tag("div", *lines, class_="dl-small"))
+
+
 def run_own(trees: Mapping[str, IntentTree], assistants: Sequence[str]) -> Path:
     """Let assistants talk with the users of some trees, as an evaluation; returns the folder of the run.
 
     Raises:
         DiscoverError: the run cannot be laid out or written.
     """
-    content = json.dumps({name: tree.to_dict() for name, tree in trees.items()}, sort_keys=True)
-    folder = outputs_folder() / "own-trees" / hashlib.blake2b(content.encode(), digest_size=5).hexdigest()
+    folder = outputs_folder() / "own-trees" / _hash_of({name: tree.to_dict() for name, tree in trees.items()})
     for name, tree in trees.items():
         write_json(folder / f"{name}.json", {"tree": tree.to_dict()})
     options = RunOptions(tuple(assistants), trees=folder, artifacts=len(trees))
@@ -443,10 +465,11 @@ def results(folder: Path) -> Any:
             link = address_of("3_conversation.py", str(run), conversation=row.place)
             cells.append(tag("a", f"{dots} {row.discovered} of {len(hidden)}", href=link))
         rows.append((artifact, *cells, percent(ceiling(tree))))
-    head = ("Artifact", *names, "Perfect replies")
+    head = ("Artifact", *names, "Highest possible")
     compare = tag("a", "Open in Compare, with intervals", href=address_of("6_compare.py", str(run)))
-    shown = table(head, rows, "Hidden intents discovered: ● discovered, ◆ emerging, ○ undiscovered")
-    return controls.brought_into_view(mo.Html(styled(shown, tag("p", compare))))
+    shown = table(head, rows, "Hidden intents: ● discovered, ◆ emerging, ○ undiscovered")
+    most = quiet(f"Highest possible: the share that perfect replies discover in {MAX_TURNS} turns.", small=True)
+    return controls.brought_into_view(mo.Html(styled(shown, most, tag("p", compare))))
 
 
 # -- a language model that builds --------------------------------------------------------------------------------------

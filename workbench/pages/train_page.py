@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import REPOSITORY, outputs_folder, read_json
+from discover_lib.base.files import outputs_folder
 from discover_lib.core.conversation import Conversation, Message
 from discover_lib.dataset.preview import QWEN, tiny_sequences
 from discover_lib.engines.local.dialect import dialect_of
@@ -41,7 +41,7 @@ from workbench.controls import (
 )
 from workbench.echo import train_command
 from workbench.jobs import configuration_of, training_places
-from workbench.panel import TrainingPanel, talks_earlier
+from workbench.panel import TrainingPanel
 from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
 from workbench.views import pair_parts as show_pairs
@@ -53,8 +53,7 @@ from workbench.views.moments import brief
 STAGES = {"SFT: imitate": "sft", "DPO: prefer": "dpo", "GRPO: be rewarded": "grpo"}
 TINY, OTHER = "tiny (0.6 million parameters, included)", "another model"
 CHANGES = "learning_rate=1e-4 lora.r=8, as after --set"
-TABS = ("Curves", "Rows", "Recipe", "Before and after", "Ask both")
-EARLIER = REPOSITORY / "docs" / "results" / "miniature" / "seed-0" / "results.json"
+TABS = ("Curves", "Rows", "Recipe", "Ask both")
 MEASURED = 20  # users of the evaluation split whom a model meets before and after a training
 CARRIES = {
     "sft": "A whole conversation. Only the assistant's words have loss.",
@@ -135,13 +134,11 @@ def read_menus(menus: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def page_controls() -> tuple[Any, Any]:
-    """The tabs of the page, and which user's earlier conversations are shown."""
+def tab_menu() -> Any:
+    """The tabs of the page."""
     import marimo as mo
 
-    users = max(2, len(talks_earlier()))
-    talk = kept(mo.ui.slider, "talk", 1, users, 1, value=1, label="User", show_value=True)
-    return kept(mo.ui.tabs, "tab", dict.fromkeys(TABS, ""), value=TABS[0]), talk
+    return kept(mo.ui.tabs, "tab", dict.fromkeys(TABS, ""), value=TABS[0])
 
 
 def judge_form() -> Any:
@@ -238,13 +235,21 @@ def before_the_press(settings: StageSettings, rows: Sequence[Row], stands: Seque
     return displayed(tag("div", ready, *lines, data_ready=int(not stands)))
 
 
-def buttons(panel: TrainingPanel, clock: Any, run_choice: Any, ready: Any, menus: Any) -> Any:
-    """The stage, Train, Stop or Resume, the minutes, one bar over the whole work, and a menu of runs."""
+def stage_row(panel: TrainingPanel, menus: Any, ready: Any = "estimating …") -> Any:
+    """The stage, Train, and the estimate `ready`; Train waits until the estimate is of the chosen stage."""
     import marimo as mo
 
-    train = mo.ui.button(label="Training …", disabled=True) if panel.going else panel.begin_button
-    before = [menus.elements["stage"], train, ready]
-    view = panel.view(clock, panel.get_folder(), panel.get_activity(), before=before, after=[run_choice])
+    waits = panel.going or isinstance(ready, str)
+    label = "Training …" if panel.going else "Train"
+    train = mo.ui.button(label=label, disabled=True) if waits else panel.begin_button
+    return mo.hstack([menus.elements["stage"], train, ready], justify="start", align="end", gap=1, wrap=True)
+
+
+def run_row(panel: TrainingPanel, clock: Any, run_choice: Any) -> Any:
+    """A menu of runs, Stop or Resume, and one bar over the whole work."""
+    import marimo as mo
+
+    view = panel.view(clock, panel.get_folder(), panel.get_activity(), before=[run_choice])
     status = panel.status
     standing = EMPTY if status is None else show_training.standing(status, latest(panel.logged))
     return mo.vstack([view, displayed(standing)])
@@ -321,6 +326,8 @@ def loss_curve(panel: TrainingPanel) -> Any:
     status, logged = panel.status, panel.logged
     if status is None:
         return displayed(show.quiet("No training run yet."))
+    if status.going and not logged:
+        return displayed(show.quiet("The loss appears here after the first update."))
     curve = show_training.main_curve(logged, status.total_steps, status.resumed, run_before(panel))
     result = panel.job.result() if panel.job and status.state == "finished" else {}
     turned = show_training.turning(logged, result.get("rows"))
@@ -395,8 +402,8 @@ def gpu_price(settings: StageSettings) -> tuple[str, Any]:
 def all_curves(panel: TrainingPanel) -> Any:
     """What the open run has logged besides its main curve, and which round was kept."""
     status, logged = panel.status, panel.logged
-    if status is None or panel.job is None:
-        return displayed(show.quiet("No training run yet."))
+    if status is None or panel.job is None or not logged:
+        return displayed(EMPTY)
     kept_round = show_training.kept_round(panel.job.result() if status.state == "finished" else {})
     main = show_training.main_chart(logged)
     return displayed(kept_round, show_training.curves(logged, status.total_steps, status.resumed, main))
@@ -407,20 +414,20 @@ def samples_table(panel: TrainingPanel) -> Any:
     import marimo as mo
 
     samples = [(line, each) for line in (panel.job.samples() if panel.job else ()) for each in line["replies"]]
-    known = [name for name in ("kind", "reward") if any(each.get(name) not in (None, "") for _, each in samples)]
+    judged = any(each.get("reward") is not None for _, each in samples)
     lines = [
         {
             "update": line["step"],
             "user": line["prompt"][-1]["content"],
             "reply": displayed(brief(each["text"])),
             "tokens": each["n_tokens"],
-            **{name: "" if each.get(name) is None else each[name] for name in known},
+            **({"reward": each.get("reward")} if judged else {}),
         }
         for line, each in samples
     ]
     if not lines:
         return mo.md("No sample was written yet; the recipe’s `sample_steps` sets how often.")
-    return plain_table(lines, page_size=5, column_widths={"reply": 220})
+    return plain_table(lines, page_size=5)
 
 
 def row_slider(rows: Sequence[Row]) -> Any:
@@ -465,23 +472,6 @@ def recipe_view(menus: Any, recipe: Recipe, judge: Any) -> Any:
 def command(settings: StageSettings, menus: Mapping[str, Any], access: Access | None) -> Any:
     """The command that trains the same stage."""
     return displayed(show.code(train_command(settings, preset_of(menus), run_folder(settings), access)))
-
-
-def measured_before() -> Any:
-    """How much users discovered with models trained in a finished run of the paper in miniature, with intervals."""
-    if not EARLIER.is_file():
-        return displayed(show.quiet("The results of a finished run are part of the repository."))
-    return displayed(show_training.trained_before(read_json(EARLIER)))
-
-
-def talk_before_and_after(talk: Any) -> Any:
-    """The conversations of the user of a slider before and after an earlier training."""
-    talks = talks_earlier()
-    if not talks:
-        return displayed(show.quiet("Earlier conversations are part of the repository."))
-    title, both = talks[min(talk.value, len(talks)) - 1]
-    note = show.quiet(f"Made earlier: {title}. {show_training.ONE_EACH}", small=True)
-    return displayed(show_training.before_after(both), note)
 
 
 def sides(panel: TrainingPanel) -> dict[str, str]:

@@ -29,8 +29,7 @@ from discover_lib.metrics.agreement import (
     moments_of,
     recorded_labels,
 )
-from discover_lib.metrics.intervals import percent
-from discover_lib.metrics.manners import LONG, SHORT, Distance, distances
+from discover_lib.metrics.manners import Distance, distances
 from discover_lib.runs.artifact_files import load_recorded, recorded_index
 from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
 from discover_lib.runs.store import RunStore, StoreError
@@ -224,7 +223,8 @@ def agreement_view(labels: Sequence[Label], controls: Any, talks: Talks, refusal
         return text.getvalue().encode()
 
     mo.stop(not labels, mo.md("The miniature cannot judge these trees. Choose a run of its domains."))
-    told = displayed(report_html(told_agreement(labels)))
+    *parts, _examples = told_agreement(labels).parts  # the table of disagreements lists them all
+    told = displayed(report_html(Report(tuple(parts))))
     download = mo.download(sheet, filename="labels.csv", label="Download a sheet to label")
     row = [controls.elements["noise"], download, controls.elements["sheets"]]
     trouble = [displayed(show.error_line(refusal))] if refusal else []
@@ -284,23 +284,12 @@ def recorded_users() -> list[list[str]]:
 
 def length_chart(said: Mapping[str, Said]) -> Any:
     """Words of a message: people, and each sort of simulated user."""
-    import marimo as mo
 
     sizes = {name: [len(message.split()) for chat in chats for message in chat] for name, chats in said.items()}
     rows = {PEOPLE: MANNERS["people"].words} | {name: each for name, each in sizes.items() if each}
-    table = [
-        {
-            "user": name,
-            "median words": sorted(each)[len(each) // 2],
-            f"at most {SHORT}": percent(sum(size <= SHORT for size in each) / len(each)),
-            f"more than {LONG}": percent(sum(size > LONG for size in each) / len(each)),
-        }
-        for name, each in rows.items()
-    ]
     note = "Mark: the median. Line: nine tenths of the messages. People: WildChat chats selected by isle-dev/realsim."
     note += " Messages above 120 words count as 120."
-    chart = displayed(charts.lengths(rows, looks(list(rows))), show.quiet(note, small=True))
-    return mo.vstack([chart, plain_table(table)])
+    return displayed(charts.lengths(rows, looks(list(rows))), show.quiet(note, small=True))
 
 
 def sample(said: Said, manner: str) -> Any:

@@ -7,7 +7,6 @@ mark and dash in all charts, and colour is never the only carrier.  Colours foll
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,9 +16,8 @@ from discover_lib.metrics.scorer import FAMILIES, Family
 from workbench.views.html import EMPTY, Markup, joined, quiet, signed, tag
 from workbench.views.theme import Look, looks, short
 
-BINS = 24
 LONGEST_MESSAGE = 120  # words; longer ones lie at the end of the axis
-NARROW = 0.5  # shares that are all below this get an axis of their own length, which its words say
+NARROW = 0.5  # shares that are all below this get an axis of their own length
 SMOOTHED = 5  # logged points that a bold line averages
 SMOOTHED_FROM = 12  # fewer points than this are joined as they are
 STRIP = 100.0, 8.0  # units of the drawing in a cell
@@ -63,11 +61,6 @@ def axis_of(estimates: Iterable[Estimate], to_one: bool) -> Span:
     step = _step(span.high - span.low)
     high = step * math.ceil(span.high / step - 1e-9) or 1.0
     return Span(step * math.floor(span.low / step + 1e-9), 1.0 if to_one and high > NARROW else high)
-
-
-def _says_its_end(title: str, axis: Span, to_one: bool) -> str:
-    """The words of an axis, and where it ends if a share could go further."""
-    return f"{title} (axis to {axis.high:g}, not 1)" if to_one and axis.high < 1 else title
 
 
 def _step(top: float) -> float:
@@ -205,13 +198,13 @@ def dots(
     """Means with their intervals and n on one scale with 0 in it, a row each; `title` names the scale.
 
     Args:
-        to_one: the scale ends at 1, the most that there can be; far below, its words say that it does not.
+        to_one: the scale ends at 1, unless all values are far below.
     """
     marks, axis = marks or looks(list(rows)), axis_of(rows.values(), to_one)
     drawn = [
         Row(name, _in_words(each, shown), _interval(each, marks[name]), marks[name]) for name, each in rows.items()
     ]
-    return rows_chart(drawn, axis, title, _says_its_end(title, axis, to_one))
+    return rows_chart(drawn, axis, title, title)
 
 
 def intervals(estimates: Table, measure: Measure, marks: Mapping[str, Look]) -> Markup:
@@ -344,7 +337,7 @@ def turn_curves(
     across = {x(turn): str(turn) for turn in range(1, turns + 1)}
     ticks = {y(at): text for at, text in _ticks(up).items()}
     field = _field((line for line, _ in drawn), ticks, across, spoken, joined(points for _, points in drawn))
-    words = _says_its_end("share of the hidden intents found, after each turn", up, to_one=True)
+    words = "share found after each turn; an emerging intent counts half"
     key = legend((_sign(marks[name]), short(name)) for name in curves)
     return tag("div", quiet(words, small=True), field, key, class_="rf-turns")
 
@@ -438,35 +431,3 @@ def _round_span(values: Sequence[float]) -> Span:
     high = max(high, 0.0) if low - high <= high <= 0 else high
     step = 10.0 ** math.floor(math.log10(high - low)) / 5
     return Span(math.floor(low / step) * step, math.ceil(high / step) * step)
-
-
-# -- training data -----------------------------------------------------------------------------------------------------
-
-
-def histogram(values: Sequence[float], title: str, unit: str, below: str = "", above: str = "") -> Markup:
-    """How numbers lie around zero.  `below` and `above` say what the two sides mean; zeros are counted in words."""
-    if not values:
-        return quiet("No pairs.")
-    low, high = min(0.0, *values), max(0.0, *values)
-    width = (high - low) / BINS or 1.0
-    places = range(math.floor(low / width), max(1, math.ceil(high / width)))  # cut at zero: no bar holds both sides
-    counts = Counter(min(math.floor(value / width), places.stop - 1) for value in values if value)
-    most = max(counts.values(), default=1)
-    x, y = scale(Span(places.start, places.stop)), scale(Span(0, most), 100, 0)
-    drawn = []
-    for place, count in sorted(counts.items()):
-        label = f"{_plain(place * width)} to {_plain((place + 1) * width)} {unit}: {count}"
-        box = {"x": f"{x(place) + 0.2:.1f}", "width": f"{x(1) - x(0) - 0.4:.1f}"}
-        box |= {"y": f"{y(count):.1f}", "height": f"{100 - y(count):.1f}"}
-        drawn.append(tag("rect", tag("title", label), class_="dp-below" if place < 0 else "dp-above", **box))
-    across = {x(place): _plain(place * width) for place in (places.start, 0, places.stop)}
-    field = _field(drawn, {0: f"{most} pairs", 100: "0"}, across, title)
-    sides = {"below": (below, sum(value < 0 for value in values)), "above": (above, sum(value > 0 for value in values))}
-    key = [(tag("i", class_=f"dp-{side}"), f"{name}: {count}") for side, (name, count) in sides.items() if name]
-    if zeros := sum(value == 0 for value in values):
-        key.append((EMPTY, f"exactly 0: {zeros}"))
-    return _figure(f"{title} ({unit})", field, legend(key), class_="dp-plot")
-
-
-def _plain(value: float) -> str:
-    return f"{value:,.0f}".replace("-", "−") if abs(value) >= 10 else signed(round(value, 2)).lstrip("+")

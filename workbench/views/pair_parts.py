@@ -15,7 +15,6 @@ from discover_lib.dataset.rows import Example, LabelledTurn
 from discover_lib.metrics.intervals import Estimate, percent
 from workbench.views import conversation_parts as show
 from workbench.views.charts import dots
-from workbench.views.charts import histogram as histogram
 from workbench.views.html import Markup, chip, joined, more, quiet, tag
 from workbench.views.html import styled as styled
 from workbench.views.theme import looks
@@ -35,12 +34,12 @@ def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Ma
     parts = [
         tag("p", why(labelled, rules), class_="dl-told dp-why", data_tone="open" if label.problem else None),
         show.panel("The message that both replies answer", show.chat(conversation, turn.index - 1), latest=True),
-        show.beside(*(_side(turn, name, each, rules) for name, each in shown)),
+        show.beside(*(_side(name, each, rules) for name, each in shown)),
         show.beside(*(show.panel("Receipt", receipt(conversation, turn, each, rules)) for _, each in shown)),
     ]
     others = [each for each in turn.candidates if all(each is not side for _, side in shown)]
     if others:
-        cards = (_side(turn, "not used", each, rules) for each in others)
+        cards = (_side("not used", each, rules) for each in others)
         parts.append(show.panel("The other candidates", show.beside(*cards)))
     return joined(parts)
 
@@ -49,7 +48,7 @@ def first_look(conversation: Conversation, labelled: LabelledTurn, rules: Rules)
     """One pair at a glance: what the user had said, both replies with what they earned, and why one is chosen."""
     turn, sides = labelled.turn, _sides(labelled)
     said = tag("div", conversation.messages(turn.index - 1)[-1].content, class_="dl-text")
-    replies = show.beside(*(_side(turn, name, each, rules, bar=False) for name, each in sides))
+    replies = show.beside(*(_side(name, each, rules) for name, each in sides))
     reason = tag("p", why(labelled, rules), class_="dl-told dp-why")
     return tag("div", show.bubble("user", said), class_="dl-chat") + replies + reason
 
@@ -111,22 +110,12 @@ def _sides(labelled: LabelledTurn) -> list[tuple[str, Candidate]]:
     return list(zip(names, (labelled.best, labelled.worst), strict=True))
 
 
-def _side(turn: Turn, name: str, candidate: Candidate, rules: Rules, bar: bool = True) -> Markup:
-    """One reply of the pair, with its length in words and, with `bar`, as a bar."""
+def _side(name: str, candidate: Candidate, rules: Rules) -> Markup:
+    """One reply of the pair, with its kind and its length."""
     badge = chip(name, "known" if name == "chosen" else "plain")
     kind = candidate.evaluation.kind.replace("_", " ") if candidate.evaluation else "not judged"
     facts = f"{kind}; {show.length_sum(candidate.reply, rules)}"
-    drawn = _length_bar(turn, candidate, rules) if bar else {}
-    return show.part("side", name, _name(candidate), badge, show.rich_text(candidate.reply.text), drawn, facts)
-
-
-def _length_bar(turn: Turn, candidate: Candidate, rules: Rules) -> dict[str, str]:
-    """The parts of a bar on the scale of the turn's longest reply: the part that costs is marked, and τ is a line."""
-    n_tokens, longest = candidate.reply.n_tokens, max(each.reply.n_tokens for each in turn.candidates)
-    scale = max(longest, rules.tau, 1) * 1.05
-    shares = {"free": min(n_tokens, rules.tau), "above": max(0.0, n_tokens - rules.tau), "tau": rules.tau}
-    parts = {part: f"{length / scale:.2%}" for part, length in shares.items()}
-    return parts | {"title": show.in_tokens(n_tokens, rules.token_unit)}
+    return show.part("side", name, _name(candidate), badge, show.rich_text(candidate.reply.text), facts)
 
 
 # -- Table 3, filters --------------------------------------------------------------------------------------------------

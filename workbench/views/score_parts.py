@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.intervals import INTERVAL, Estimate, percent
-from discover_lib.metrics.paired import TEST, Comparison
+from discover_lib.metrics.paired import TEST, Comparison, fewest_artifacts
 from discover_lib.metrics.results import MEASURE, Measure, PoolWithout, Table, best_first
 from discover_lib.metrics.satisfaction import SATISFIED, LeafScore, request_named
 from discover_lib.metrics.scores import Assessment
@@ -34,7 +35,7 @@ def made_under(configuration: Mapping[str, Any]) -> Markup:
     judge, voice = (engine.get(role, "not recorded") for role in ("judge", "voice"))
     scorer = "the miniature’s rules in place of a judge" if judge == "miniature" else judge
     facts: list[tuple[str, object]] = [
-        ("Domain", (configuration.get("domain") or "trees of your own").replace("_", " ")),
+        ("Domain", (configuration.get("domain") or "own artifacts").replace("_", " ")),
         ("Rules", configuration["rules"]["name"]),
         ("Judge", judge),
         ("Voice", voice),
@@ -61,7 +62,7 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> Ma
     pairs = [each.facing(first) for each in compared if first in (each.ours, each.theirs)]
     pairs = sorted((each for each in pairs if each.theirs in rivals), key=lambda each: abs(each.difference.mean))
     if all(each.too_few for each in pairs):
-        return _too_few(table, rivals, measure, pairs[0].too_few_says)
+        return _too_few(table, rivals, measure, fewest_artifacts(pairs[0].family))
     close = [each for each in pairs if not each.distinguishable]
     estimate = table[first][measure.name]
     notes = [FEWER] if measure.fewer_is_better else []
@@ -78,13 +79,16 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> Ma
     return tag("div", *parts, class_="ds-answer", data_tone="open" if close or finds_less else None)
 
 
-def _too_few(table: Table, rivals: Sequence[str], measure: Measure, why: str) -> Markup:
-    """The means of assistants that met too few users for a verdict: no assistant leads."""
-    count = table[rivals[0]][measure.name].n_artifacts
-    lead = tag("p", tag("b", "Too few to tell"), f" which assistant is best: n = {count} artifact{'s' * (count != 1)}.")
+def _too_few(table: Table, rivals: Sequence[str], measure: Measure, enough: int) -> Markup:
+    """The means of assistants that met too few users for a verdict: no assistant leads.
+
+    Args:
+        enough: the number of artifacts from which a verdict is possible.
+    """
+    artifacts = counted(table[rivals[0]][measure.name].n_artifacts, "artifact")
+    lead = tag("p", tag("b", "Too few artifacts to tell"), f" which is best: {artifacts} here, {enough} for a verdict.")
     means = (f"{name}: {in_words(table[name][measure.name].mean, measure)}" for name in sorted(rivals))
-    parts = (lead, bullets(means), quiet(f"{why[0].upper()}{why[1:]}."))
-    return tag("div", *parts, class_="ds-answer", data_tone="open")
+    return tag("div", lead, bullets(means), class_="ds-answer", data_tone="open")
 
 
 def _leads(measure: Measure) -> str:
@@ -106,15 +110,12 @@ def _between(estimate: Estimate, measure: Measure) -> str:
 
 def _verdict(compared: Comparison, measure: Measure) -> Markup:
     """Whether the lead over one rival is real, its size, and the artifacts that it would take to know."""
-    mean, size = compared.difference.mean, _apart(compared.difference, measure)
-    if compared.too_few:
-        said, words = "no verdict", f"{size}; {compared.too_few_says}. "
-    else:
-        said = "a real difference" if compared.distinguishable else "may be chance"
-        words = f"{size}; {compared.certainty}. "
+    mean, words = compared.difference.mean, f"{_apart(compared.difference, measure)}. "
+    said = "a real difference" if compared.distinguishable else "may be chance"
+    said = "too few artifacts" if compared.too_few else said
     needed = None if compared.distinguishable or not mean else compared.needed(abs(mean))
     if needed and needed > compared.difference.n_artifacts and not compared.too_few:
-        words += f"About {needed:,} artifacts would be enough."
+        words += f"About {needed:,} artifacts suffice."
     return tag("b", f"{compared.theirs}: {said}. ") + words
 
 
@@ -154,15 +155,17 @@ def pairs(compared: Sequence[Comparison], measure: Measure) -> Report:
     """Every two assistants: the difference, the higher one first, and whether they can be told apart."""
     higher = [each if each.difference.mean >= 0 else each.facing(each.theirs) for each in compared]
     rows = tuple(
-        (each.ours, each.theirs, Interval.of(each.difference), Mark(each.verdict, TONES[each.conclusion]), _why(each))
+        (
+            each.ours,
+            each.theirs,
+            Interval.of(each.difference),
+            Mark(each.verdict, TONES[each.conclusion]),
+            each.certainty,
+        )
         for each in sorted(higher, key=lambda each: -each.difference.mean)
     )
     title = f"{measure.label}, differences on the same users: {INTERVAL}; {TEST}"
     return Report((WaistTable(("assistant", "minus", "difference", "verdict", "because"), rows, title),))
-
-
-def _why(compared: Comparison) -> str:
-    return compared.too_few_says if compared.too_few else compared.certainty
 
 
 def pools(table: Table, without: Sequence[PoolWithout]) -> Report:

@@ -13,15 +13,13 @@ from typing import Any
 
 from discover_lib.base.words import duration
 from discover_lib.core.conversation import Conversation
-from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.tasks.told import number
 from discover_lib.train.grpo import Group
 from discover_lib.train.training_job import JobStatus, alarms
 from workbench.views import conversation_parts as show
-from workbench.views.charts import SMOOTHED, SMOOTHED_FROM, group_bars, small_curve, turn_curves
+from workbench.views.charts import SMOOTHED, SMOOTHED_FROM, group_bars, small_curve
 from workbench.views.html import EMPTY, Markup, more, progress, quiet, tag
 from workbench.views.html import styled as styled
-from workbench.views.theme import looks
 
 TURNED = 1.02  # held-out loss this many times its least, at the last two measurements: no noise any more
 
@@ -48,7 +46,7 @@ class Chart:
 
 
 CHARTS = (
-    Chart("Loss", {"loss": "training", "eval_loss": "held out"}),
+    Chart("Loss", {"loss": "training rows", "eval_loss": "held-out rows"}),
     Chart("Reward", {"reward": "mean of the batch"}),
     Chart("Parts of the reward", {"reward/discovered": "newly discovered", "reward/length": "length"}),
     Chart(
@@ -71,7 +69,17 @@ CHARTS = (
     Chart("Simulator’s share of a step", {"simulator/share": "of the time"}, whole=True),
     Chart("Peak memory, MB", {"memory_mb": "so far"}, from_zero=True),
 )
-NO_CURVES = {"step", "epoch", "total_steps", "seconds", "eta_seconds", "round", "probe/users", "probe/failed"}
+NO_CURVES = {
+    "step",
+    "epoch",
+    "total_steps",
+    "seconds",
+    "eta_seconds",
+    "round",
+    "probe/users",
+    "probe/failed",
+    "train_loss",
+}
 
 
 def points(lines: Sequence[Line], column: str) -> list[tuple[int, float]]:
@@ -132,7 +140,7 @@ def main_curve(
     """
     chart = main_chart(lines)
     if chart is None:
-        return quiet("No step is logged yet.")
+        return EMPTY
     drawn = _drawn(chart, lines, total_steps, resumed_at, earlier)
     note = quiet("Gray: the previous run.", small=True) if points(earlier, next(iter(chart.series))) else EMPTY
     return tag("div", drawn, note, class_="dt-main")
@@ -182,33 +190,6 @@ def alarm_lines(lines: Sequence[Line]) -> Markup:
     return show.joined(show.notice(f"{text[0].upper()}{text[1:]}.", tone="open") for text in alarms(lines).values())
 
 
-# -- what training changes ---------------------------------------------------------------------------------------------
-
-TRAINED = ("base", "SFT", "DPO", "SFT+DPO", "SFT+DPO+GRPO")
-
-
-def trained_before(results: Mapping[str, Any]) -> Markup:
-    """What training changed in a finished paper run (`discover miniature`): a curve for each model, and a sentence.
-
-    Args:
-        results: its `results.json`.
-    """
-    scope = results["evaluation"]["scopes"][0]
-    named = [name for name in TRAINED if name in scope["curves"]]
-    curves = {name: [Estimate(**each) for each in scope["curves"][name]] for name in named}
-    best = max(named, key=lambda name: curves[name][-1].mean)
-    ends = ", ".join(f"{name} {percent(curves[name][-1].mean)}" for name in named)
-    words = f"Users discovered, of their hidden intents, after {len(curves[best])} turns: {ends}."
-    size = (
-        f"A run made earlier: tiny models, {scope['users']} conversations each (n = {scope['artifacts']} artifacts) "
-        "with users that no model had been trained on; one still emerging counts half; bands are 95% intervals; seed "
-        f"{results['options']['seed']} of “discover miniature”."
-    )
-    marks, title = looks(named), "Share discovered, by training"
-    chart = turn_curves(curves, marks, title, (best, "base"))
-    return tag("p", tag("b", words)) + chart + quiet(size, small=True)
-
-
 # -- where a run stands ------------------------------------------------------------------------------------------------
 
 STATE_TONES = {"finished": "known", "failed": "bad", "stopped": "emerging", "stopping": "emerging"}
@@ -232,8 +213,9 @@ def standing(status: JobStatus, last: Line | None = None) -> Markup:
     facts.append(f"last update {duration(max(0.0, time.time() - status.updated))} ago" if status.going else "")
     message = EMPTY
     if status.message or status.state == "failed":
-        failed = status.state == "failed"
-        message = show.error_line(status.message) if failed else quiet(status.message, small=True)
+        failed, loading = status.state == "failed", status.message == "starting"
+        doing = "loading the libraries and the model …" if loading else status.message
+        message = show.error_line(status.message) if failed else quiet(doing, small=True)
     line = (state_chip(status.state), " ", tag("span", " · ".join(filter(None, facts))))
     share = status.step / status.total_steps if status.total_steps else 0.0
     return tag("div", tag("p", *line, class_="dt-head"), progress(share), message, role="status")

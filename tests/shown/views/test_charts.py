@@ -35,7 +35,6 @@ CHARTS: dict[str, tuple[Callable[[], Markup], str]] = {  # chart → a text that
     "dots": (lambda: charts.dots(ROWS, NASTY, to_one=True), "0.62, n = 1</span>"),
     "reward": (lambda: charts.reward_of({NASTY: 1.86, OTHER: -0.4}, {NASTY: 1.86, OTHER: 0.2}), "−0.4 (was +0.2)"),
     "group": (lambda: charts.group_bars({NASTY: 2.0, OTHER: None}, {NASTY: 0.7, OTHER: None}, 0.85), "likelier (+0.7)"),
-    "histogram": (lambda: charts.histogram([0.1, 0.2, -0.5, 0], NASTY, NASTY, NASTY, "more"), "exactly 0: 1"),
     "lengths": (lambda: charts.lengths({NASTY: [1, 2, 9, 40, 200], OTHER: [3]}, MARKS), "9 [1, 120]</span>"),
     "small": (lambda: charts.small_curve(NASTY, {NASTY: [(1, 0.5), (2, 0.25)]}, 2, lambda each: f"{each:.2f}"), "0.25"),
 }
@@ -62,7 +61,7 @@ def lines(count: int, **columns: float) -> list[dict[str, float]]:
 
 def test_only_what_was_logged_is_drawn() -> None:
     shown = show_training.curves(lines(3, loss=0.5))
-    assert re.findall(r"<figcaption>(.*?)</figcaption>", shown) == ["Loss"] and "training <b>1.5</b>" in shown
+    assert re.findall(r"<figcaption>(.*?)</figcaption>", shown) == ["Loss"] and "training rows <b>1.5</b>" in shown
     shown = show_training.curves(lines(3, reward=1, **{"share/broken": 0.1, "share/building": 0.2}))
     assert re.findall(r"<figcaption>(.*?)</figcaption>", shown) == ["Reward", "What the replies are"]
     assert shown.count("<polyline") == 3

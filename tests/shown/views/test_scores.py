@@ -68,8 +68,8 @@ def test_the_answer_says_who_leads_and_whether_the_difference_is_real() -> None:
 def test_too_few_users_get_no_verdict() -> None:
     few = pool(good=[3] * 5, bad=[0] * 5, middle=[1, 2, 1, 2, 1])
     said = answered(few)
-    assert said.startswith("Too few to tell which assistant is best: n = 5 artifacts.") and "largest" not in said
-    assert "the smallest p that 5 artifacts can give is 0.19 (Holm over 3); it takes 7 or more" in said
+    assert said.startswith("Too few artifacts to tell which is best: 5 artifacts here, 7 for a verdict.")
+    assert "largest" not in said and said.count("few") == 1
     [table] = show_scores.pairs(compare(few.values("proportion")), MEASURE["proportion"]).parts
     assert {row[3].text for row in table.rows} == {"too few to tell"}
 
@@ -136,8 +136,6 @@ def test_an_axis_ends_at_round_numbers_a_share_at_1(
 ) -> None:
     estimate = Estimate((low + high) / 2, low, high, 9, 9)
     assert charts.axis_of([estimate], to_one) == pytest.approx(axis)
-    says = "share (axis to 0.4, not 1)" in charts.dots({"a": estimate}, "share", to_one=to_one)
-    assert says == (to_one and axis[1] < 1)
 
 
 def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:

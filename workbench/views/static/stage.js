@@ -235,7 +235,7 @@ export function stage(root, source) {
     at.back.disabled = ui.turn === 0;
     at.next.disabled = end && (!live || Boolean(now.over) || Boolean(now.asking));
     const beyond = live && end && ui.turn >= scored();
-    at.next.replaceChildren(beyond ? "Go on anyway" : "Next", icon("play"));
+    at.next.replaceChildren(beyond ? "Add an unscored turn" : "Next", icon("play"));
     at.next.title = beyond ? "One more turn, which does not count toward the score (→)" : "Next (→)";
     at.play.replaceChildren(icon(playing() ? "stop" : "play"), playing() ? "Stop" : "Play");
     at.play.disabled = !playing() && end && (live ? Boolean(now.over) || beyond : last() === 0);
@@ -336,8 +336,8 @@ export function stage(root, source) {
     marked(here),
     here.written && h("details", { class: "dl-more" }, h("summary", null, "as the assistant wrote it"), h("pre", { class: "dl-code" }, here.written)),
   ], here.turn);
-  const answerOf = (here, turn = here.turn) => said("user", [
-    built(here.answer), live && turn === scored() && h("p", { class: "dl-small dl-quiet" }, "The scored turns end with this answer."), here.flaws && h("p", { class: "dl-flaw" }, `⚠ The voice’s own check found a problem: ${here.flaws}`),
+  const answerOf = (here) => said("user", [
+    built(here.answer), here.flaws && h("p", { class: "dl-flaw" }, `⚠ The voice’s own check found a problem: ${here.flaws}`),
   ], here.turn);
 
   function paintChat() {
@@ -516,18 +516,21 @@ export function stage(root, source) {
     const parts = [];
     if (now.trouble) parts.push(h("p", { class: "dl-error", role: "alert" }, now.trouble));
     else if (now.over && ui.turn === last()) parts.push(h("p", { class: "dl-quiet" }, now.over));
-    if (live && ui.turn === last() && ui.turn >= scored() && !now.over) parts.push(h("p", { class: "dl-quiet" }, `Turn ${scored()} was the last scored turn. You can go on: later turns do not count.`));
+    if (live && ui.turn === last() && ui.turn >= scored() && !now.over) parts.push(h("p", { class: "dl-quiet" }, `The ${count(scored(), "scored turn is", "scored turns are")} over. You can go on: later turns do not count.`));
     if (setup && setup.before) parts.push(h("p", { class: "dl-quiet st-undo" }, `The conversation before (${setup.before}) is kept. `, press("undo", null, () => send({ do: "undo" }), { class: "st-button st-small" }, "Return to it")));
     at.note.replaceChildren(...parts);
     const ended = Boolean(now.over) && ui.turn === last();
     box.disabled = Boolean(now.mute);
-    reply.disabled = box.disabled || ended;
+    reply.disabled = box.disabled || ended || !box.value.trim();
     if (now.mute) box.placeholder = now.mute;
     else if (ended) box.placeholder = now.over;
     else box.placeholder = "Write the assistant's reply: plain words, an SVG, or compact notation";
     consider.disabled = ended || box.disabled;
     at.branch.disabled = box.disabled;
-    if ((now.sent || 0) > ui.sent) box.value = "";
+    if ((now.sent || 0) > ui.sent) {
+      box.value = "";
+      reply.disabled = true;
+    }
     ui.sent = now.sent || 0;
   }
 
@@ -637,8 +640,10 @@ export function stage(root, source) {
     const would = card ? places(card.dataset.would.split(" ").filter(Boolean)) : [], here = map.moments[map.at];
     if (here && would.join() !== here.would.join()) tellMap({ moments: [...map.moments.slice(0, -1), { ...here, would }] });
   }
+  const named = (element) => element && element.closest && element.closest("[data-ids]");
   const point = (event) => {
-    const place = event.target.closest && event.target.closest("[data-ids]");
+    // A focused line stays lit when the page scrolls below the pointer.
+    const place = named(event.target) || named(root.getRootNode().activeElement);
     light(place ? place.dataset.ids.split(" ") : []);
     preview(event.target.closest && event.target.closest(".st-card"));
   };
@@ -647,6 +652,7 @@ export function stage(root, source) {
   body.addEventListener("mouseleave", () => { light([]); preview(null); });
 
   // -- keys ---------------------------------------------------------------------------------------------------------
+  box.addEventListener("input", () => { reply.disabled = !box.value.trim(); });
   box.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) reply.click();
   });
