@@ -190,7 +190,7 @@ def spoken(text: str) -> str:
 
 ANOTHER = {"one": "a different one", "many": "different ones", "mass": "something different"}
 _DETERMINERS = ("a", "an", "one", "some", "another")
-_BARE = ("something", "someone", "another")  # noun phrases that take no article
+_GERUND = re.compile(r"[a-z-]+ing(?: (?:on|out|in|from)\b.*)?")  # "eating out", which takes no article
 _TAIL = re.compile(r" (?:of|with|in|on|at|from|for|to|by|about|along|over|around|that|who|where|inside|after|per)\b")
 
 
@@ -205,16 +205,23 @@ def number_of(value: Value) -> str:
     return "many" if re.search(r"[^s]s$", head) else "mass"
 
 
+def _is_gerund(value: Value) -> bool:
+    return not value.count and bool(_GERUND.fullmatch(value.say))
+
+
 @lru_cache(maxsize=4096)
 def the(value: Value) -> str:
     """The value as something already there: "a heron" → "the heron"."""
     first, _, rest = value.say.partition(" ")
-    if value.say.startswith("something on "):
-        return f"the part {rest}"
+    if first in ("something", "someone"):
+        kind, _, topic = rest.partition(" ")
+        if kind == "in" and first == "something":
+            return f"the {topic.removeprefix('the ')} angle"
+        return f"the {'one' if first == 'someone' else 'part' if kind == 'on' else 'thing'} {rest}"
     if first in ("a", "an", "one", "the", "some"):
         return f"the {rest}"
     is_name = any(word[0].isupper() for word in value.say.split())
-    return value.say if is_name or first in _BARE or first.endswith("ing") else f"the {value.say}"
+    return value.say if is_name or first == "another" or _is_gerund(value) else f"the {value.say}"
 
 
 @lru_cache(maxsize=4096)
@@ -227,7 +234,7 @@ def other_than(value: Value) -> str:
         return f"a different take on {value.say}"
     bare, number = rest if first in _DETERMINERS else value.say, number_of(value)
     if number == "mass":
-        return f"a different {'way' if first.endswith('ing') else 'kind'} of {bare}"
+        return f"a different {'way' if _is_gerund(value) else 'kind'} of {bare}"
     return f"different {bare}" if number == "many" else f"a different {bare}"
 
 
