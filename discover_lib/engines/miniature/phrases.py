@@ -188,7 +188,12 @@ def spoken(text: str) -> str:
 
 # -- number and kind of noun phrases ----------------------------------------------------------------------------------
 
-ANOTHER = {"one": "a different one", "many": "different ones", "mass": "something different"}
+ANOTHER = {
+    "one": "a different one",
+    "many": "different ones",
+    "mass": "something different",
+    "part": "something different",
+}
 _DETERMINERS = ("a", "an", "one", "some", "another")
 _GERUND = re.compile(r"[a-z-]+ing(?: (?:on|out|in|from)\b.*)?")  # "eating out", which takes no article
 _TAIL = re.compile(r" (?:of|with|in|on|at|from|for|to|by|about|along|over|around|that|who|where|inside|after|per)\b")
@@ -196,7 +201,7 @@ _TAIL = re.compile(r" (?:of|with|in|on|at|from|for|to|by|about|along|over|around
 
 @lru_cache(maxsize=4096)
 def number_of(value: Value) -> str:
-    """The number of a value's `say`: "one" (an animal), "many" (cool tones) or "mass" (heating)."""
+    """The number of a value's `say`: "one" (an animal), "many" (cool tones), "mass" (heating) or "part" (summer)."""
     if value.count:
         return value.count
     if value.say.partition(" ")[0] in ("a", "an", "one", "another"):
@@ -230,9 +235,11 @@ def other_than(value: Value) -> str:
     first, _, rest = value.say.partition(" ")
     if first in ("something", "someone"):
         return f"{first} else {rest}"
-    if first in ("the", "two", "several") or first[0].isupper():
-        return f"a different take on {value.say}"
     bare, number = rest if first in _DETERMINERS else value.say, number_of(value)
+    if number == "part" or first == "the" or first[0].isupper():
+        return f"a different part of {value.say}"
+    if first in ("two", "several"):
+        return f"a different take on {value.say}"
     if number == "mass":
         return f"a different {'way' if _is_gerund(value) else 'kind'} of {bare}"
     return f"different {bare}" if number == "many" else f"a different {bare}"
