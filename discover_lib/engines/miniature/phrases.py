@@ -194,18 +194,21 @@ ANOTHER = {
     "mass": "something different",
     "part": "something different",
 }
-_DETERMINERS = ("a", "an", "one", "some", "another")
+_DETERMINERS = ("a", "an", "one", "some")
 _GERUND = re.compile(r"[a-z-]+ing(?: (?:on|out|in|from)\b.*)?")  # "eating out", which takes no article
 _TAIL = re.compile(r" (?:of|with|in|on|at|from|for|to|by|about|along|over|around|that|who|where|inside|after|per)\b")
 
 
 @lru_cache(maxsize=4096)
 def number_of(value: Value) -> str:
-    """The number of a value's `say`: "one" (an animal), "many" (cool tones), "mass" (heating) or "part" (summer)."""
+    """The number of a value's `say`: "one" (an animal), "many" (cool tones), "mass" (heating) or "part" (the coast)."""
     if value.count:
         return value.count
-    if value.say.partition(" ")[0] in ("a", "an", "one", "another"):
+    first = value.say.partition(" ")[0]
+    if first in ("a", "an", "one"):
         return "one"
+    if first == "the":
+        return "part"
     head = _TAIL.split(value.say)[0]
     return "many" if re.search(r"[^s]s$", head) else "mass"
 
@@ -218,15 +221,17 @@ def _is_gerund(value: Value) -> bool:
 def the(value: Value) -> str:
     """The value as something already there: "a heron" → "the heron"."""
     first, _, rest = value.say.partition(" ")
-    if first in ("something", "someone"):
+    if first == "someone":
+        return f"the one {rest}"
+    if first == "something":
         kind, _, topic = rest.partition(" ")
-        if kind == "in" and first == "something":
+        if kind == "in":
             return f"the {topic.removeprefix('the ')} angle"
-        return f"the {'one' if first == 'someone' else 'part' if kind == 'on' else 'thing'} {rest}"
+        return f"the {'part' if kind == 'on' else 'thing'} {rest}"
     if first in ("a", "an", "one", "the", "some"):
         return f"the {rest}"
     is_name = any(word[0].isupper() for word in value.say.split())
-    return value.say if is_name or first == "another" or _is_gerund(value) else f"the {value.say}"
+    return value.say if is_name or _is_gerund(value) else f"the {value.say}"
 
 
 @lru_cache(maxsize=4096)
@@ -236,7 +241,7 @@ def other_than(value: Value) -> str:
     if first in ("something", "someone"):
         return f"{first} else {rest}"
     bare, number = rest if first in _DETERMINERS else value.say, number_of(value)
-    if number == "part" or first == "the" or first[0].isupper():
+    if number == "part" or first[0].isupper():
         return f"a different part of {value.say}"
     if first in ("two", "several"):
         return f"a different take on {value.say}"
