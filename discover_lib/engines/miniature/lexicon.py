@@ -67,7 +67,7 @@ class Value(msgspec.Struct, forbid_unknown_fields=True, eq=False):
     line: str = ""  # prose domains, leaves only: the sentence that shows it
     evidence: str = ""  # words that bear it out in a text, where those of `say` do not serve
     formerly: str = ""  # an earlier `text`, by which stored conversations are read
-    count: Literal["", "one", "many", "mass"] = ""  # of `say`, where its form does not tell
+    count: Literal["", "one", "many", "mass", "part"] = ""  # of `say`, where its form does not tell; "part": a season
     title: str = ""  # of an artifact that shows it, where `say` does not serve; seeds depend on it
     told: str = ""  # the line as replies tell it, where that differs; worked out where the line has pronouns of a hero
     layout: Layout | None = None  # of all lines of an article that has this value

@@ -187,33 +187,50 @@ def spoken(text: str) -> str:
 
 # -- number and kind of noun phrases ----------------------------------------------------------------------------------
 
-ANOTHER = {"one": "a different one", "many": "different ones", "mass": "something different"}
-_DETERMINERS = ("a", "an", "one", "some", "another")
-_BARE = ("something", "someone", "another")  # noun phrases that take no article
+ANOTHER = {
+    "one": "a different one",
+    "many": "different ones",
+    "mass": "something different",
+    "part": "something different",
+}
+_DETERMINERS = ("a", "an", "one", "some")
+_GERUND = re.compile(r"[a-z-]+ing(?: (?:on|out|in|from)\b.*)?")  # "eating out", which takes no article
 _TAIL = re.compile(r" (?:of|with|in|on|at|from|for|to|by|about|along|over|around|that|who|where|inside|after|per)\b")
 
 
 @lru_cache(maxsize=4096)
 def number_of(value: Value) -> str:
-    """The number of a value's `say`: "one" (an animal), "many" (cool tones) or "mass" (heating)."""
+    """The number of a value's `say`: "one" (an animal), "many" (cool tones), "mass" (heating) or "part" (the coast)."""
     if value.count:
         return value.count
-    if value.say.partition(" ")[0] in ("a", "an", "one", "another"):
+    first = value.say.partition(" ")[0]
+    if first in ("a", "an", "one"):
         return "one"
+    if first == "the":
+        return "part"
     head = _TAIL.split(value.say)[0]
     return "many" if re.search(r"[^s]s$", head) else "mass"
+
+
+def _is_gerund(value: Value) -> bool:
+    return not value.count and bool(_GERUND.fullmatch(value.say))
 
 
 @lru_cache(maxsize=4096)
 def the(value: Value) -> str:
     """The value as something already there: "a heron" → "the heron"."""
     first, _, rest = value.say.partition(" ")
-    if value.say.startswith("something on "):
-        return f"the part {rest}"
+    if first == "someone":
+        return f"the one {rest}"
+    if first == "something":
+        kind, _, topic = rest.partition(" ")
+        if kind == "in":
+            return f"the {topic.removeprefix('the ')} angle"
+        return f"the {'part' if kind == 'on' else 'thing'} {rest}"
     if first in ("a", "an", "one", "the", "some"):
         return f"the {rest}"
     is_name = any(word[0].isupper() for word in value.say.split())
-    return value.say if is_name or first in _BARE or first.endswith("ing") else f"the {value.say}"
+    return value.say if is_name or _is_gerund(value) else f"the {value.say}"
 
 
 @lru_cache(maxsize=4096)
@@ -222,11 +239,13 @@ def other_than(value: Value) -> str:
     first, _, rest = value.say.partition(" ")
     if first in ("something", "someone"):
         return f"{first} else {rest}"
-    if first in ("the", "two", "several") or first[0].isupper():
-        return f"a different take on {value.say}"
     bare, number = rest if first in _DETERMINERS else value.say, number_of(value)
+    if number == "part" or first[0].isupper():
+        return f"a different part of {value.say}"
+    if first in ("two", "several"):
+        return f"a different take on {value.say}"
     if number == "mass":
-        return f"a different {'way' if first.endswith('ing') else 'kind'} of {bare}"
+        return f"a different {'way' if _is_gerund(value) else 'kind'} of {bare}"
     return f"different {bare}" if number == "many" else f"a different {bare}"
 
 

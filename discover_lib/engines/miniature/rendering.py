@@ -18,7 +18,7 @@ from discover_lib.engines.miniature.lexicon import DRAWN, PRONOUN, Form, Layout,
 from discover_lib.engines.miniature.notation import COUNTING, Move, NotationError, in_order
 
 LINES_PER_PARAGRAPH = 3
-_ARTICLE = re.compile("^(?:an?|the|some|something on) ")
+_ARTICLE = re.compile("^(?:an?|the|some|something (?:on|in)) ")
 PLAIN = {  # what is said around a move, by its verb
     "draft": "Here is a {artifact}.",
     "show": "Here are a few small samples.",

@@ -51,7 +51,7 @@ NOTHING_UNDERSTOOD = ("lost", "blank", "refused", "waiting")
 NEEDED = (*NOTHING_UNDERSTOOD, "same", "asked")  # answers that are not left out for the sake of brevity
 _REFUSALS = ("i'm sorry", "i am sorry", "i can't", "i cannot", "i won't", "i'm unable", "i am unable", "as an ai")
 _NUMBERS = {3: "three", 4: "four", 5: "five", 6: "six"}
-_SAID_ONCE = {"thank", "thanks", "please", "sorry", "show", "again"}
+_SAID_ONCE = {"thank", "thanks", "please", "sorry", "show", "again", "like", "love"}
 _LETTERS = [f"{letter}." for letter in "ABCDEFGH"]  # under which a reply shows a sample, in a line
 _ARTICLE = re.compile(r"\b(?:the|an?) (?=[a-z])")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
