@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from discover_lib.base import EARLIER
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.ids import DiscoverId
@@ -156,15 +154,6 @@ class Counts:
     @property
     def open(self) -> int:
         return self.units - self.finished - self.failed
-
-
-class _Begun(msgspec.Struct):
-    """The part of a stored turn that says where it begins."""
-
-    before: msgspec.Raw
-
-
-_BEGUN = msgspec.json.Decoder(_Begun)
 
 
 class RunStore:
@@ -437,7 +426,7 @@ class RunStore:
         turns = [data for (data,) in rows]
         # The start follows from tree, rules and seed; where a turn is stored, its own record of the start counts.
         if turns:
-            start = bytes(_BEGUN.decode(turns[0]).before).decode()
+            start = turns[0].partition(b'"before":')[2].partition(b',"candidates":')[0].decode()  # ids and numbers
         else:
             start = to_json(initial_state(IntentTree.from_dict(json.loads(tree)), self.rules, seed).to_dict())
         head = f'{{"format":"{FORMAT}","tree":{tree},"rules":{self._rules},"seed":{seed},"start":{start},"turns":['

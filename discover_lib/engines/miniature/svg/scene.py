@@ -28,7 +28,7 @@ from discover_lib.engines.miniature.svg.geometry import (
 )
 from discover_lib.engines.miniature.svg.paints import opacity
 
-MAX_STEPS = 600_000  # of one reading: a character of an outline, a name or a text is a step, an element is ten
+MAX_STEPS = 600_000  # of one reading: a character of an attribute or a text is a step, an element is ten
 MAX_LEVELS = 200  # elements inside each other, those that `use` brings in included; also ends circles
 SMALLEST = 1e-6  # side of a canvas: nothing smaller is to be seen
 
@@ -207,8 +207,7 @@ class _Reader:
 
     def _walk(self, element: Element, matrix: Matrix | None, style: Style, level: int) -> None:
         tag, attributes = local_name(element.tag), element.attrib
-        get = attributes.get
-        self._count(10 + len(get("d", "")) + len(get("points", "")) + len(get("style", "")))
+        self._count(10 + sum(map(len, attributes.values())))
         if tag not in _DRAWN or level > MAX_LEVELS:
             return
         may_skip = self.skip_company and not self.is_around and not _LABEL_SET.isdisjoint(attributes)
@@ -264,12 +263,15 @@ class _Reader:
             return
         if fill == "none":
             area = (box[2] - box[0]) * (box[3] - box[1])
-        grown = abs(matrix[0] * matrix[3] - matrix[1] * matrix[2]) if matrix else 1.0
-        scale, area = math.sqrt(grown), area * grown
-        left, top, right, bottom = moved(box, matrix)
-        reach = style.stroke_width * scale / 2 if fill == "none" else 0.0
-        area += 2 * reach * (right - left + bottom - top + 2 * reach)  # a straight line has no box of its own
-        box = (left - reach, top - reach, right + reach, bottom + reach)
+        scale = 1.0
+        if matrix:
+            grown = abs(matrix[0] * matrix[3] - matrix[1] * matrix[2])
+            scale, area, box = math.sqrt(grown), area * grown, moved(box, matrix)
+        if fill == "none":
+            left, top, right, bottom = box
+            reach = style.stroke_width * scale / 2
+            area += 2 * reach * (right - left + bottom - top + 2 * reach)  # a straight line has no box of its own
+            box = (left - reach, top - reach, right + reach, bottom + reach)
         if math.isfinite(sum(box) + area):  # not out of reach
             self.painted.append(Shape(element, tag, box, style, style.stroke_width * scale, scale, area))
 
