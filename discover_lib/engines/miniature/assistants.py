@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from discover_lib.base.seeds import derive_rng
 from discover_lib.core.advance import focus
@@ -165,13 +166,19 @@ def openings(
 ) -> Mapping[str, str]:
     """What an assistant says around its moves in this reply, by verb; nothing twice while there is something else."""
     rng, own = derive_rng(seed, name, "openings"), [each.content for each in messages if each.role == "assistant"]
-    said = [spoken(part) for text in own for part in text.split("\n\n") if part[:1] not in "`>"]
+    said = [part for text in own for part in _talk(text)]
     frames: dict[str, str] = {}
     for verb in dict.fromkeys(move.verb for move in moves):
         every = phrase_book(domain).openings[verb]
         drawn = in_drawn_order(every, OPENING_SLOTS, said, rng, name)
         frames[verb] = next(frame.text for frame in drawn if frame.when != ("first" if own else "later"))
     return frames
+
+
+@lru_cache(maxsize=1024)
+def _talk(text: str) -> tuple[str, ...]:
+    """What a reply says around what was made, as `spoken`."""
+    return tuple(spoken(part) for part in text.split("\n\n") if part[:1] not in "`>")
 
 
 def scripted_assistant(name: str, domain: str) -> ScriptedAssistant | OracleAssistant:
