@@ -28,7 +28,7 @@ from discover_lib.engines.miniature.svg.geometry import (
 )
 from discover_lib.engines.miniature.svg.paints import opacity
 
-MAX_STEPS = 600_000  # of one reading: a character of an attribute or a text is a step, an element is ten
+MAX_STEPS = 600_000  # of one reading: a character of an outline, a name or a text is a step, an element is ten
 MAX_LEVELS = 200  # elements inside each other, those that `use` brings in included; also ends circles
 SMALLEST = 1e-6  # side of a canvas: nothing smaller is to be seen
 
@@ -207,11 +207,12 @@ class _Reader:
 
     def _walk(self, element: Element, matrix: Matrix | None, style: Style, level: int) -> None:
         tag, attributes = local_name(element.tag), element.attrib
-        self._count(10 + sum(map(len, attributes.values())))
+        get = attributes.get
+        self._count(10 + len(get("d", "")) + len(get("points", "")) + len(get("style", "")))
         if tag not in _DRAWN or level > MAX_LEVELS:
             return
-        may_skip = self.skip_company and not self.is_around and not _LABEL_SET.isdisjoint(attributes)
-        if may_skip and (around := self._around(attributes)):
+        is_named = not self.is_around and self.skip_company and not _LABEL_SET.isdisjoint(attributes)
+        if is_named and (around := self._around(attributes)):
             self.has_skipped = True
             if around != "company":
                 self.is_around = True
