@@ -108,12 +108,11 @@ def main() -> None:
         paper, authors = (measure(domain, rules, options.processes) for rules in (Rules.paper(), Rules.authors()))
         tables.append(table(domain, paper, authors))
     note = (
-        f"{ARTIFACTS} generated artifacts × {TRIALS} trials a domain, five turns, seed 0, made by "
-        f"`benchmarks/results.py`. Mean and 95% bootstrap interval over artifacts, trials nested; *discovered* counts "
-        f"intents beyond those that the request names; eq. 4 is taken within {len(POOL)} assistants, without "
-        f"`{USER_BLIND}`, which ignores the user; tokens are notation words × 16, given as a mean without an interval. "
-        f"Measured "
-        f"{datetime.date.today().isoformat()}, Python {platform.python_version()}, "
+        f"Each domain has {ARTIFACTS} generated artifacts and {TRIALS} trials of each. A conversation has five turns, "
+        f"and the seed is 0. Each cell is a mean with its 95% bootstrap interval over artifacts. *Discovered* counts "
+        f"hidden intents. Eq. 4 compares {len(POOL)} assistants and leaves out `{USER_BLIND}`, which ignores the user. "
+        f"Tokens are notation words × 16, a mean without an interval. `benchmarks/results.py` made the tables. "
+        f"Measured {datetime.date.today().isoformat()}, Python {platform.python_version()}, "
         f"{time.perf_counter() - began:.0f} s on {options.processes} cores."
     )
     text = "\n\n".join([note, *tables])

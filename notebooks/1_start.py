@@ -16,7 +16,8 @@ def introduce(mo):
     mo.md("""
     # People find out what they want by seeing it
 
-    This user can name one thing that they want. They cannot name the rest yet. Three assistants help them discover it.
+    Each circle below is an *intent*: one thing that the user wants. The user can name only the filled one. Three
+    assistants help to discover the others.
     """)
     return
 
@@ -39,17 +40,17 @@ def explain(mo, page):
 
 @app.cell
 def introduce_game(mo, page):
-    domain_choice, target_choice, turns_choice = menus = page.game_menus()
+    domain_choice, target_choice = menus = page.game_menus()
     told = mo.md("## Now you: be the user\n\nYou see a target for six seconds. Then you ask two assistants for it.")
     mo.vstack([told, mo.hstack(menus, justify="start", wrap=True)])
-    return domain_choice, target_choice, turns_choice
+    return domain_choice, target_choice
 
 
 @app.cell
-def begin_game(domain_choice, mo, page, target_choice, turns_choice):
+def begin_game(domain_choice, mo, page, target_choice):
     played, set_played = mo.state(0)
     seen, set_seen = mo.state(False)
-    game = page.Game(domain_choice.value, int(target_choice.value), int(turns_choice.value))
+    game = page.Game(domain_choice.value, int(target_choice.value))
     sitting = page.Sitting(game, lambda: set_played(lambda count: count + 1))
     look_button = mo.ui.run_button(label="Show me the target", kind="success")
     return game, look_button, played, seen, set_seen, sitting
@@ -81,19 +82,7 @@ def play(mo, page, played, seen, sitting):
 def map_target(mo, page, played, sitting):
     played()
     mo.stop(sitting.game.place is not None)
-    drawn = page.target_map(sitting.game)  # A, B: the intents discovered with each assistant
-    mo.show_code(mo.ui.anywidget(drawn.widget))
-    return
-
-
-@app.cell
-def simulate(IntentMap, engine, generate_artifact, mo, moments_of, run_conversation, scripted_assistant):
-    world = engine("svg_drawing")  # the first conversation above, in Python
-    tree = world.builder.build(generate_artifact("svg_drawing", "eval", 17)).tree
-    assistants = [scripted_assistant("adaptive", "svg_drawing")]
-    conversation = run_conversation(tree, world.judge, world.voice, assistants, seed=17)
-    drawn_map = IntentMap(tree, moments_of(conversation))  # the slider steps through the turns
-    mo.show_code(mo.vstack([mo.md("## The first user with *adaptive*, in Python"), mo.ui.anywidget(drawn_map.widget)]))
+    mo.ui.anywidget(page.target_map(sitting.game).widget)
     return
 
 
@@ -101,16 +90,11 @@ def simulate(IntentMap, engine, generate_artifact, mo, moments_of, run_conversat
 def imports():
     import marimo as mo
 
-    from discover_lib.core.rollout import run_conversation
-    from discover_lib.engines.miniature import engine
-    from discover_lib.engines.miniature.artifacts import generate_artifact
-    from discover_lib.engines.miniature.assistants import scripted_assistant
     from workbench import controls
-    from workbench.map import IntentMap, moments_of
     from workbench.pages import start_page as page
 
     controls.page_has_sheet()
-    return IntentMap, engine, generate_artifact, mo, moments_of, page, run_conversation, scripted_assistant
+    return mo, page
 
 
 if __name__ == "__main__":

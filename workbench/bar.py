@@ -63,7 +63,7 @@ PAGES = (
 )
 CLASS = (
     Page(
-        "class/1_asking.py", "1 Asking", "Ask, draft or explore: who discovers more?", "How much does asking discover?"
+        "class/1_asking.py", "1 Asking", "Ask, draft or adaptive: who discovers more?", "How much does asking discover?"
     ),
     Page("class/2_one_tree_at_a_time.py", "2 One tree", "One tree at a time", "Can two replies discover two trees?"),
     Page("class/3_length.py", "3 Length", "What does length cost?", "When does a longer reply earn less?"),

@@ -8,31 +8,26 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from discover_lib.base.seeds import derive_rng
 from discover_lib.base.svg import svg_data_uri
-from discover_lib.core.advance import advance, initial_state
 from discover_lib.core.conversation import Conversation, Turn
-from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import MAX_TURNS, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
-from discover_lib.core.state import Discovery, Evaluation, IntentState, Transition, Verdict
+from discover_lib.core.state import Discovery, IntentState
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.builder import Imagined, imagined
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
-from discover_lib.engines.miniature.notation import TOKENS_PER_WORD
 from discover_lib.engines.miniature.rendering import typed_reply
-from discover_lib.metrics.discovery import ceiling, share_discovered
-from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, percent
 from workbench.session import answered
 from workbench.views.conversation_parts import level_name, state_glyph
-from workbench.views.html import Markup, joined, quiet, rich_text, signed, static_text, tag
+from workbench.views.html import rich_text, static_text
 
 # -- the record of a story ---------------------------------------------------------------------------------------------
 
@@ -42,16 +37,9 @@ Imagine = Callable[[IntentTree, IntentState], Imagined]
 
 @dataclass(frozen=True)
 class Part:
-    """One assistant of the story.
-
-    Attributes:
-        name: what it does, as a verb: "asks".
-        about: what it does, in a line.
-        lesson: what is to be learnt from it, whoever the person is.
-    """
+    """One assistant of the story: its name, a line about it, and the lesson that holds for every user."""
 
     key: str
-    name: str
     about: str
     lesson: str = ""
 
@@ -59,58 +47,40 @@ class Part:
 PARTS = (
     Part(
         "ask",
-        "asks",
-        "open questions, mostly about the subject",
-        "An open question helps only with intents that the user can already name.",
+        "asks questions",
+        "Its questions show nothing new. The user can answer only with intents that they can already name.",
     ),
     Part(
         "draft",
-        "drafts",
-        "a whole artifact, then revisions",
-        "A draft shows a bit of everything. The user thinks about one topic at a time, and only that topic counts.",
+        "builds at once",
+        "A draft shows a bit of everything. Only the topic that the user is thinking about counts.",
     ),
     Part(
         "adaptive",
-        "explores",
-        "options first, then a draft",
-        "With options the user can point at an intent that they could not name.",
+        "shows options first, then builds",
+        "The user sees several options and picks one that they could not name.",
     ),
 )
 
 
 def story(tree: IntentTree, parts: Sequence[tuple[Part, Conversation]], imagine: Imagine) -> dict[str, Any]:
-    """The whole story of one person; `imagine` says what they can picture in a state."""
+    """The whole story of one user; `imagine` says what they can picture in a state."""
     start = parts[0][1].start
     known = dataclasses.replace(start, discovery=dict.fromkeys(tree.intents, Discovery.DISCOVERED))
     return {
         "request": str(rich_text(tree.initial_request)),
         "wanted": _picture(imagine(tree, known)),
-        "turns": max(len(conversation.turns) for _, conversation in parts),
         "glyph": str(state_glyph("undiscovered")),
-        "intents": [
-            {"id": key, "text": tree.text(key), "tree": tree.root_of[key], "depth": key.count(".")}
-            for key in tree.intents
-        ],
+        "intents": [{"id": key, "text": tree.text(key), "tree": tree.root_of[key]} for key in tree.intents],
         "columns": [column(part, conversation, imagine) for part, conversation in parts],
     }
 
 
 def column(part: Part, conversation: Conversation, imagine: Imagine) -> dict[str, Any]:
     """One assistant's part of the story: the moment before its first reply and after each."""
-    moments = [
-        _moment(conversation, None, imagine),
-        *(_moment(conversation, turn, imagine) for turn in conversation.turns),
-    ]
-    caption = str(_caption(part, conversation)) if part.lesson else ""
-    return {"key": part.key, "name": part.name, "about": part.about, "caption": caption, "moments": moments}
-
-
-def _caption(part: Part, conversation: Conversation) -> Markup:
-    """The number of intents that this assistant discovered, and its lesson."""
-    hidden = [key for key in conversation.tree.intents if key not in conversation.tree.initially_discovered]
-    found = sum(key in conversation.state.discovered for key in hidden)
-    head = tag("b", f"{part.name.capitalize()}: {found} of {len(hidden)} hidden intents discovered.")
-    return joined([head, Markup(" "), tag("span", part.lesson)])
+    turns = (None, *conversation.turns)
+    moments = [_moment(conversation, turn, imagine) for turn in turns]
+    return {"key": part.key, "about": part.about, "lesson": part.lesson, "moments": moments}
 
 
 def _has_options(reply: str) -> bool:
@@ -124,7 +94,6 @@ def _moment(conversation: Conversation, turn: Turn | None, imagine: Imagine) -> 
     moved = {} if turn is None else {each.intent_id: each for each in turn.candidate.transitions if each.moved}
     hidden = [key for key in tree.intents if key not in tree.initially_discovered]
     known = sum(key in state.discovered for key in hidden)
-    reward = turn.candidate.reward if turn else None
     reply = str(rich_text(turn.reply.text)) if turn else ""
     return {
         "reply": reply,
@@ -134,7 +103,6 @@ def _moment(conversation: Conversation, turn: Turn | None, imagine: Imagine) -> 
         "moved": list(moved),
         "known": known,
         "of": len(hidden),
-        "reward": signed(reward.total) if reward else "",
         "picture": _picture(imagine(tree, state)),
     }
 
@@ -148,46 +116,11 @@ def _picture(piece: Imagined) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class Averages:
-    """What is true of more people than one.
+# -- the users of a story, and what happens to them --------------------------------------------------------------------
 
-    Attributes:
-        shares: what an assistant does, as a verb → the share of the hidden wishes that it finds.
-        gain: what the last of them finds more than the one before it, person by person.
-        ceiling: what a perfect reply in every turn would find.
-    """
-
-    shares: Mapping[str, Estimate]
-    gain: Estimate
-    ceiling: float
-
-
-def averages_line(averages: Averages) -> Markup:
-    """The averages in two sentences."""
-    *_, second, first = averages.shares
-    finds = "; ".join(f"{name} {_percent(each)}" for name, each in averages.shares.items())
-    gain = averages.gain
-    bounds = "" if gain.low is None or gain.high is None else f" [{100 * gain.low:.0f}, {100 * gain.high:.0f}]"
-    more = f"{100 * gain.mean:.0f} points{bounds}"
-    return quiet(
-        f"One user is an anecdote. With {gain.n_artifacts} other users, the mean share of hidden intents discovered in "
-        f"five turns is: {finds}. Perfect replies would discover {percent(averages.ceiling)}. The assistant that "
-        f"{first} is {more} ahead of the one that {second}. The brackets are 95% intervals over users."
-    )
-
-
-def _percent(estimate: Estimate) -> str:
-    if estimate.low is None or estimate.high is None:
-        return percent(estimate.mean)
-    return f"{percent(estimate.mean)} [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"
-
-
-# -- the people of a story, and what happens to them -------------------------------------------------------------------
-
-YOU = Part("you", "you reply", "your replies", "They are judged like the other replies.")
+YOU = Part("you", "your replies")
 OPTIONS_HINTED = 3
-# Drawings and stories in which the three assistants differ as they do on average (`averages`).
+# Drawings and stories in which the three assistants differ as they do on average.
 PEOPLE = (("svg_drawing", 17), ("svg_drawing", 22), ("creative_writing", 8), ("svg_drawing", 3))
 
 
@@ -245,43 +178,11 @@ class StoryTeller:
         return imagine
 
 
-@cache  # the same for everybody who opens the page, and a second and a half of work
-def averages(domain: str, people: int) -> Averages:
-    """What the assistants of the story find of the hidden intents of other people, with 95% intervals over these."""
-    teller = StoryTeller([(domain, index) for index in range(people)])
-    told = {part.name: [teller.conversation(part, index) for index in range(people)] for part in PARTS}
-    shares = {
-        name: {str(index): [share_discovered(conversation) or 0.0] for index, conversation in enumerate(conversations)}
-        for name, conversations in told.items()
-    }
-    *_, second, first = shares
-    ceilings = [ceiling(conversation.tree, turns=MAX_TURNS) for conversation in told[first]]
-    return Averages(
-        {name: bootstrap_mean(values) for name, values in shares.items()},
-        bootstrap_difference(shares[first], shares[second]),
-        sum(ceilings) / len(ceilings),
-    )
-
-
-def near_misses_on_one_wish(theta: float) -> Callable[[int], Transition]:
-    """What a number of near misses do to an undiscovered wish of this threshold, under the paper's rules."""
-    wish = Intent("1.1", "a fox")
-    tree = IntentTree("SVG drawing", "animal", "an animal", ("1",), (Intent("1", "an animal", (wish,)),))
-    start = initial_state(tree, thresholds={wish.id: theta})
-
-    def outcome(count: int) -> Transition:
-        near = tuple(f"another animal, {number}" for number in range(count))
-        evaluation = Evaluation("artifact", (Verdict(wish.id, False, near),))
-        return advance(tree, start, evaluation, Rules.paper())[1][0]
-
-    return outcome
-
-
 def _hints(tree: IntentTree, lexicon: Lexicon, seed: int) -> list[str]:
     """A question and a choice that anyone could put to this person after their request."""
     value = requirement(tree.text(tree.initially_discovered[0]), lexicon.domain)[0]
     dimension = lexicon.dimensions[lexicon.values[value].dimension]
-    leaves = [leaf for leaf in dimension.leaves if lexicon.covers(value, leaf)]
+    leaves = [leaf for leaf in dimension.leaves if lexicon.covers(value, leaf) and leaf not in lexicon.additions]
     chosen = derive_rng(seed, "hint").sample(leaves, min(OPTIONS_HINTED, len(leaves)))
     says = [lexicon.values[leaf].say for leaf in chosen]
     return [f"What do you have in mind for {dimension.aspect}?", f"How about {', '.join(says[:-1])} or {says[-1]}?"]
@@ -331,18 +232,14 @@ def answering(widget: Any, teller: StoryTeller) -> Any:
 
 
 def six_rules() -> str:
-    """The method as six rules in Markdown, with computed numbers."""
-    rules, wish = Rules.paper(), near_misses_on_one_wish(theta=0.4)
-    two, one = wish(2), wish(1)
-    return static_text("six_rules.md").format(rules=rules, two=two, one=one)
+    """The method as six rules in Markdown."""
+    return static_text("six_rules.md").format(rules=Rules.paper())
 
 
-WHAT_IT_IS = f"""
-**This is the miniature.** Small programs play the user, the judge and the assistants, without a language model. They
-know a small vocabulary. The judge reads the drawing or the text itself, and every conversation is computed. States and
-rewards follow [the paper](https://arxiv.org/abs/2602.03429). The assistants write code words, which the page shows as
-sentences and drawings. Each code word counts as {TOKENS_PER_WORD} tokens.
+WHO_PLAYS = """
+Small programs play the user and the assistants here, without a language model. They follow the rules of
+[the paper](https://arxiv.org/abs/2602.03429). To use a language model, open *Conversation*, then *Roles*, and type the
+model’s name.
 
-A language model can play any role. On *Conversation*, open *Roles* and type the model's name. A paid model also needs
-your API key.
+One user is an anecdote. *Compare* measures many users.
 """

@@ -1,4 +1,4 @@
-"""A forest of texts as an interactive figure, and each text without the words of the broader one.
+"""A forest of texts as an interactive figure, and each text without the first words of the broader one.
 
 The nodes of a graph carry `text`, `depth`, `root`, `discovery` and `satisfied`, as `IntentTree.graph` gives them.
 """
@@ -25,20 +25,16 @@ LETTER_WIDTH = 7.0  # px of one letter of 12 px, with some room
 
 
 def shortened(text: str, above: str) -> str:
-    """A text without the words that it shares with the broader one above it.
+    """A text without its first words, as far as the broader one above it begins with them, too.
 
     >>> shortened("Keeps to cool tones but for one warm spot", "Keeps to cool tones")
-    '… but for one warm spot'
+    'but for one warm spot'
     """
     words, known = text.split(), above.split()
-    most = min(len(words), len(known))
-    first = next((place for place in range(most) if words[place].lower() != known[place].lower()), most)
-    left = range(most - first)
-    last = next((place for place in left if words[-1 - place].lower() != known[-1 - place].lower()), len(left))
-    middle = words[first : len(words) - last]
-    if not middle or len(middle) == len(words):
-        return text
-    return ("… " if first else "") + " ".join(middle) + (" …" if last else "")
+    shared = 0
+    while shared < min(len(words), len(known)) and words[shared].lower() == known[shared].lower():
+        shared += 1
+    return " ".join(words[shared:]) or text
 
 
 def figure(graph: networkx.DiGraph[str], width: int = 1080, live: bool = False) -> Any:

@@ -68,8 +68,8 @@ SHARED = {  # parameter → metavar, sentence; "" where a record has the sentenc
     "artifacts": ("N", "Number of artifacts."),
     "assistant": (
         "NAME",
-        "Assistant to run; repeatable. A script such as draft, ask or adaptive; tiny; hf:DIR for a local model or a "
-        "training run; or a LiteLLM model, as MODEL or MODEL+STYLE.",
+        "Assistant to run; repeatable. A script (draft, ask, adaptive ...), the tiny model (tiny), a local model or "
+        "training run (hf:DIR), or a LiteLLM model (MODEL, or MODEL+STYLE for a system prompt).",
     ),
     "backend": (None, "Training library: auto, unsloth or transformers."),
     "budget": (

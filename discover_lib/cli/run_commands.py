@@ -154,8 +154,9 @@ def begun(
     leave_out: Annotated[
         LeaveOut,
         typer.Option(
-            help="Leaves to leave out of satisfaction. none: those that no assistant satisfied (paper, section 4.2). "
-            "all: those that every assistant satisfied (paper, appendix B.3)."
+            help="Leaves (most specific intents) that satisfaction ignores. none: leaves that no assistant satisfied "
+            "(paper, section 4.2). "
+            "all: leaves that every assistant satisfied (paper, appendix B.3)."
         ),
     ] = "none",
     sensitivity: Annotated[

@@ -94,8 +94,10 @@ def train(
     patience: Annotated[
         float, typer.Option(min=0, help="Minutes to wait for a silent judge or voice before the training stops.")
     ] = 30.0,
-    judge: Annotated[str, typer.Option(help="GRPO's judge: miniature or a LiteLLM model.")] = MINIATURE,
-    voice: Annotated[str, typer.Option(help="GRPO's voice of the user: miniature or a LiteLLM model.")] = MINIATURE,
+    judge: Annotated[str, typer.Option(help="Model for GRPO's judge: miniature or a LiteLLM model.")] = MINIATURE,
+    voice: Annotated[
+        str, typer.Option(help="Model that writes the user's messages in GRPO: miniature or a LiteLLM model.")
+    ] = MINIATURE,
 ) -> None:
     """Train a LoRA adapter on conversations: by imitation (sft), preference (dpo) or the user's reward (grpo)."""
     _check_used(how, tuning, budget, stage == "grpo" and {judge, voice} != {MINIATURE})

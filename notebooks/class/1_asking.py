@@ -1,7 +1,7 @@
 # /// script
 # requires-python = ">=3.11"
 # [tool.marimo.opengraph]
-# title = "Ask, draft or explore: who discovers more?"
+# title = "Ask, draft or adaptive: who discovers more?"
 # description = "How much does asking discover?"
 # ///
 
@@ -10,7 +10,7 @@ import marimo
 __generated_with = "0.25.2"
 app = marimo.App(
     width="medium",
-    app_title="Ask, draft or explore: who discovers more?",
+    app_title="Ask, draft or adaptive: who discovers more?",
     css_file="../../workbench/views/static/workbench.css",
 )
 
@@ -18,7 +18,7 @@ app = marimo.App(
 @app.cell(hide_code=True)
 def introduce(mo):
     mo.md("""
-    # Ask, draft or explore: who discovers more?
+    # Ask, draft or adaptive: who discovers more?
     """)
     return
 

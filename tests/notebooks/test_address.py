@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 # page → the controls that are set, by label
 CHOICES = {
-    "1_start.py": """Target | Target number | Messages to each""",
+    "1_start.py": """Target | Target number""",
     "2_intents.py": """Artifact | Kind""",
     "3_conversation.py": """Rules | near-miss weight p | free tokens τ | price of 1,000 tokens, 1000 λ
         | Draw the tree as""",

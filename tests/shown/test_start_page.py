@@ -4,13 +4,15 @@ import re
 
 import pytest
 
+from discover_lib.core.reward import length_penalty
+from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery
 from discover_lib.engines.miniature.builder import imagined
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact
 from discover_lib.engines.miniature.rendering import hero_of, line_told
 from workbench.pages.start_page import Game, reveal, sentences, target_map
-from workbench.story import PARTS, StoryTeller
+from workbench.story import PARTS, StoryTeller, six_rules
 
 
 def played(game: Game, *texts: str) -> Game:
@@ -53,6 +55,13 @@ def test_the_map_of_the_target_compares_both_and_tells_who_named_what(over: Game
     reasons = drawn.widget.moments[0]["reasons"]
     assert reasons["1.1"] == "You named it to assistant 2 in message 1."
     assert set(reasons) == set(drawn.tree.intents) and len(drawn.widget.beside) == len(drawn.tree)
+
+
+def test_the_six_rules_are_short_and_their_numbers_are_those_of_the_library() -> None:
+    words, rules = six_rules().split(), Rules.paper()
+    assert len(words) < 370 and "Words discover, only artifacts satisfy" in " ".join(words)
+    for number in (0.4 - rules.p, 2 * rules.p, 2 + length_penalty(350, rules)):
+        assert f"{number:g}" in {word.strip(".,") for word in words}
 
 
 PEOPLE = [("svg_drawing", 0), ("svg_drawing", 3), ("creative_writing", 2)]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from discover_lib.base.leak_words import find_leaks, giving_away
+from discover_lib.core.advance import advance, initial_state
 from discover_lib.core.conversation import Turn
-from discover_lib.core.intents import IntentTree
+from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.reward import Reward, length_penalty
 from discover_lib.core.rules import Rules
+from discover_lib.core.state import Evaluation, Transition, Verdict
 from discover_lib.metrics.summary import newly_discovered as found
 from discover_lib.train.grpo import group_of
 from workbench.lessons.exercise import (
@@ -20,7 +22,6 @@ from workbench.lessons.exercise import (
     talk,
     wrong,
 )
-from workbench.story import near_misses_on_one_wish
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, signed, table, tag
 from workbench.views.touched import touched
@@ -33,11 +34,25 @@ STEP = 10  # of its slider
 GROUP = 4  # replies in "nothing learnt"
 
 
+def _near_misses_on(theta: float) -> Callable[[int], Transition]:
+    """Number of near misses in one reply → their effect on an undiscovered intent of this threshold."""
+    intent = Intent("1.1", "a fox")
+    tree = IntentTree("SVG drawing", "animal", "an animal", ("1",), (Intent("1", "an animal", (intent,)),))
+    start = initial_state(tree, thresholds={intent.id: theta})
+
+    def outcome(count: int) -> Transition:
+        near = tuple(f"another animal, {number}" for number in range(count))
+        evaluation = Evaluation("artifact", (Verdict(intent.id, False, near),))
+        return advance(tree, start, evaluation, Rules.paper())[1][0]
+
+    return outcome
+
+
 def near_misses(count: float | str) -> Outcome:
     """The fewest near misses in one reply that change the state of an intent of threshold `THETA`."""
     if isinstance(count, str) or not 1 <= count <= MOST_NEAR or count != int(count):
         return wrong(f"A number of near misses is a whole number, at least 1 and at most {MOST_NEAR}.")
-    outcome = near_misses_on_one_wish(THETA)
+    outcome = _near_misses_on(THETA)
     now = outcome(int(count))
     score, left = now.score or 0.0, now.theta_left or 0.0
     hints = {

@@ -23,7 +23,7 @@ from workbench.carried import kept
 from workbench.controls import domain_label
 from workbench.map import IntentMap, MapMoment
 from workbench.story import PEOPLE as PEOPLE
-from workbench.story import WHAT_IT_IS, averages, averages_line, six_rules
+from workbench.story import WHO_PLAYS, six_rules
 from workbench.story import story_widget as story_widget
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, plain_list, rich_text, tag
@@ -45,33 +45,20 @@ def person_asked() -> int:
     return int(asked) if asked.isdecimal() else 0
 
 
-def averages_told() -> Any:
-    """The shares that the three assistants discover with other users."""
-    import marimo as mo
-
-    return mo.Html(show.styled(averages_line(averages("svg_drawing", people=30))))
-
-
 def explanations() -> dict[str, Any]:
-    """Texts to unfold: the rules, other users, and which parts are real."""
+    """Texts to unfold: the rules, and who plays the user."""
     import marimo as mo
 
-    return {
-        "The six rules": mo.md(six_rules()),
-        "Is this one user typical?": mo.lazy(averages_told),
-        "What is real here?": mo.md(WHAT_IT_IS),
-    }
+    return {"The six rules": mo.md(six_rules()), "Who plays the user?": mo.md(WHO_PLAYS)}
 
 
-def game_menus() -> tuple[Any, Any, Any]:
-    """The kind of target, the number of the target, and the messages to each assistant."""
+def game_menus() -> tuple[Any, Any]:
+    """The kind of target and the number of the target."""
     import marimo as mo
 
-    slider = mo.ui.slider
     return (
         kept(mo.ui.dropdown, "domain", DOMAINS, value="SVG drawing", label="Target"),
-        kept(slider, "target", 0, 99, value=7, label="Target number", show_value=True),
-        kept(slider, "turns", 2, 8, value=TURNS, label="Messages to each", show_value=True),
+        kept(mo.ui.slider, "target", 0, 99, value=7, label="Target number", show_value=True),
     )
 
 
@@ -268,19 +255,18 @@ def reveal(game: Game) -> Any:
     conversations = game.conversations()
     tree = conversations[0].tree
     target = show.panel("The target", show.artifact(game.target))
-    films = [_film(place, game, each) for place, each in enumerate(conversations)]
+    films = [_film(place, game) for place in range(2)]
     told = [sentences(game, place, tree) for place in range(2)]
     named = {key for each in (*told[0], *told[1]) for key in _with_broader(tree, each.named)}
     given = {key for each in conversations for key in each.state.discovered} - named
     words = mo.md(
-        f"**You saw the whole target, with its {len(tree)} intents, and you named {len(named)} of them.** This gap "
-        f"between knowing and saying is the subject of this workbench. The replies showed you {len(given)} more. One "
-        "game is an anecdote. To play again, choose another target above."
+        f"**You saw the whole target, with its {len(tree)} intents, and you named {len(named)} of them.** The replies "
+        f"showed you {len(given)} more. One game is an anecdote. To play again, choose another target above."
     )
     rows = [
-        (f"to assistant {place + 1}", tag("q", each.text), each.why(tree)) for place in range(2) for each in told[place]
+        (f"assistant {place + 1}", tag("q", each.text), each.why(tree)) for place in range(2) for each in told[place]
     ]
-    table = show.table(("", "You wrote", "Did it count?"), rows)
+    table = show.table(("To", "You wrote", "Did it count?"), rows)
     top = mo.Html(show.styled(tag("div", target, *films, class_="bu-top")))
     return mo.vstack([words, top, mo.Html(show.styled(table))])
 
@@ -296,17 +282,13 @@ def _with_broader(tree: IntentTree, keys: Iterable[str]) -> set[str]:
     return found
 
 
-def _film(place: int, game: Game, conversation: Conversation) -> Markup:
+def _film(place: int, game: Game) -> Markup:
     """The replies of one assistant as pictures, or as their first words."""
     frames = [
         tag("li", tag("b", str(number)), brief(reply.text)) for number, (_, reply) in enumerate(game.chats[place], 1)
     ]
-    known, own = len(conversation.state.discovered), len(conversation.start.discovered)
-    told = show.quiet(f"Its replies showed {known - own} intents before you named them to it.", small=True)
-    name = game.assistants[place]
-    return show.panel(
-        f"Assistant {place + 1} ({'AB'[place]} on the map) was {name}", plain_list(frames, "ol", class_="bu-film"), told
-    )
+    head = f"Assistant {place + 1} ({'AB'[place]} on the map) was {game.assistants[place]}"
+    return show.panel(head, plain_list(frames, "ol", class_="bu-film"))
 
 
 def target_map(game: Game) -> IntentMap:

@@ -28,7 +28,7 @@ from discover_lib.engines.miniature.phrases import PHRASES
 from workbench.pages import conversation_page
 from workbench.site.host import OPENING, PageModel
 from workbench.stage import StagePlayer
-from workbench.story import PEOPLE, WHAT_IT_IS, StoryTeller, averages, averages_line, six_rules
+from workbench.story import PEOPLE, WHO_PLAYS, StoryTeller, six_rules
 from workbench.views.html import EMPTY, Markup, joined, own_markdown, static_text, tag, templates
 from workbench.views.moments import stage_script
 from workbench.views.saved_pages import embedded
@@ -50,8 +50,8 @@ POLICY = (
 
 
 STORY = (
-    "# People find out what they want by seeing it\n\nThe user can name one intent; the others have no words yet. "
-    "Three assistants try to discover them."
+    "# People find out what they want by seeing it\n\nEach circle below is an *intent*: one thing that the user wants. "
+    "The user can name only the filled one. Three assistants help to discover the others."
 )
 STAGE = (
     "# What does each reply discover?\n\nPress *Next*: the assistant replies, the user answers, and the map shows the "
@@ -148,14 +148,13 @@ def data_zip(target: Path, opening: str) -> None:
 def _story_page() -> dict[str, Any]:
     teller = StoryTeller(PEOPLE)
     stories = [teller.tell(person) for person in range(len(PEOPLE))]
-    line = averages_line(averages("svg_drawing", people=30))
     return {
         "file": "index.html",
         "name": "Start",
         "model": "story",
         "sheets": ("story.css",),
         "before": own_markdown(STORY),
-        "after": joined([line, _prose(six_rules()), _prose(WHAT_IT_IS)]),
+        "after": joined([_prose(six_rules()), _prose(WHO_PLAYS)]),
         "values": {"story": stories[0], "mine": {}, "person": 0, "sent": {}, "stories": stories},
     }
 

@@ -4,7 +4,7 @@
 const SIGNS = ["○", "◆", "●"];
 const NAMES = ["undiscovered", "emerging", "discovered"];
 const KEY = "○ undiscovered  ◆ emerging  ● discovered";
-const KEY_OF_TURNS = `${KEY}  ✓ satisfied  ▲ changed now  Thick border: can change next. Blue band: in focus.`;
+const KEY_OF_TURNS = `${KEY}  ✓ satisfied  ▲ now: changed in this turn  Blue border: can change next  Blue background: tree in focus`;
 const SEARCHED = 30; // intents beyond which there is a field that finds one
 const CROWDED = 260; // intents from which trees out of focus are folded
 const PHONE = 560; // px of the map's own width below which it is an outline
@@ -121,9 +121,9 @@ function intentMap(root, model) {
   }
   // The px that a cell needs so that no word breaks beside its sign and its count, and the text takes three lines.
   function least(i) {
-    const words = frame.shorts[i].split(" "), first = words[0] === "…" && words.length > 1 ? `… ${words[1]}` : words[0];
+    const words = frame.shorts[i].split(" ");
     const beside = 17 + (below[i].length ? (folded.has(i) ? 40 : 22) : 0);
-    return 20 + Math.max(...words.map(wide), wide(first) + beside, Math.min(150, (wide(frame.shorts[i]) + beside) / 2.6));
+    return 20 + Math.max(...words.map(wide), wide(words[0]) + beside, Math.min(150, (wide(frame.shorts[i]) + beside) / 2.6));
   }
   function wide(text) {
     if (!widths.has(text)) widths.set(text, pen.measureText(text).width);
@@ -313,7 +313,7 @@ function intentMap(root, model) {
       case "/": find.hidden = false; find.focus(); return null;
     }
     if (event.key.length !== 1 || event.ctrlKey || event.metaKey || event.altKey) return undefined;
-    const letter = event.key.toLowerCase(), starts = (i) => cells[i] && !foggy(i) && frame.shorts[i].replace("… ", "").toLowerCase().startsWith(letter);
+    const letter = event.key.toLowerCase(), starts = (i) => cells[i] && !foggy(i) && frame.shorts[i].toLowerCase().startsWith(letter);
     const order = [...frame.ids.keys()], later = order.slice(at + 1).find(starts) ?? order.find(starts);
     return later ?? at;
   }

@@ -1,5 +1,5 @@
-// One person and several assistants, turn by turn: plays a record of workbench.views.columns.  Works without a kernel;
-// with one, the visitor can meet another person and be the assistant.
+// One user and several assistants, turn by turn: plays a record of workbench.story.  It works without a kernel.  With
+// a kernel, the visitor can meet another user and be the assistant.
 const PAUSE = 6000; // milliseconds between two turns while it plays
 
 const make = (name, className = "", text = "") => {
@@ -47,13 +47,10 @@ function makeColumn(column, story, actions) {
   const root = make("article", "st-col");
   root.dataset.key = column.key;
   const head = make("header", "st-head");
-  const title = make("h3", "", column.name);
-  const about = make("p", "", column.about);
-  if (column.key !== "you") about.append(" (", make("code", "", column.key), ")"); // its name on every other page
-  head.append(title, about);
+  head.append(make("h3", "", column.key), make("p", "", column.about));
   const said = make("div", "st-said");
   said.setAttribute("role", "region");
-  said.setAttribute("aria-label", `Reply of the assistant that ${column.name}`);
+  said.setAttribute("aria-label", `Reply of ${column.key}`);
   const heard = make("div", "st-heard");
   const picture = make("div", "st-picture");
   const dots = make("div", "st-dots");
@@ -76,7 +73,7 @@ function makeColumn(column, story, actions) {
   const count = make("p", "st-count");
   const known = make("ul", "dl-sr");
   const mind = make("div", "st-head-of");
-  mind.append(picture, make("p", "st-label", "in the user’s head"), dots, count);
+  mind.append(picture, make("p", "st-label", "The user’s idea so far"), dots, count);
   root.append(head, said, heard, mind, known);
   dots.addEventListener("pointerover", (event) => actions.point(event.target.closest(".st-dot")?.dataset.node ?? null));
   dots.addEventListener("pointerleave", () => actions.point(null));
@@ -90,9 +87,8 @@ function makeColumn(column, story, actions) {
     said.tabIndex = moment.reply ? 0 : -1; // a long reply scrolls
     said.toggleAttribute("data-whole", moment.options); // options that the user speaks of are never cut off
     heard.innerHTML = moment.user || "";
-    if (moment.user && at === story.turns) heard.append(make("p", "dl-quiet dl-small", "The conversation ends with this answer."));
     heard.hidden = !moment.user;
-    paintPicture(picture, moment.picture, "What this user can picture now");
+    paintPicture(picture, moment.picture, "The user’s idea so far");
     for (const intent of story.intents) {
       const dot = glyphs[intent.id];
       const state = moment.states[intent.id];
@@ -104,8 +100,7 @@ function makeColumn(column, story, actions) {
     }
     count.replaceChildren(
       make("b", "", String(moment.known)),
-      make("span", "", ` of ${moment.of} discovered`),
-      make("span", "st-reward", moment.reward ? `this reply: reward ${moment.reward}` : ""),
+      make("span", "", ` of the other ${moment.of} discovered`),
     );
     const found = story.intents.filter((intent) => moment.states[intent.id] === "discovered");
     known.replaceChildren(...found.map((intent) => make("li", "", intent.text)));
@@ -139,12 +134,12 @@ export default {
     let turn = 0;
     let playing = null;
     let open = false;
-    let seen = false; // to the end, of this person's story
+    let seen = false; // to the end, of this user's story
     let chosen = 2; // the column that a phone shows
     let columns = [];
     let story = null;
 
-    const last = () => Math.max(story.turns, ...columns.map((each) => each.column.moments.length - 1));
+    const last = () => Math.max(...columns.map((each) => each.column.moments.length - 1));
     const point = (node) => columns.forEach((each) => each.mark(node));
 
     const paint = () => {
@@ -158,16 +153,16 @@ export default {
       back.hidden = slider.hidden = turn === 0 && !seen;
       seen ||= turn === last();
       const ended = seen && (!model.get("mine").moments || turn === last()); // first the guess or your turn, then the end
-      captions.hidden = ![...captions.children].filter((each, place) => { each.hidden = !ended && place < story.columns.length; return !each.hidden; }).length;
+      captions.hidden = !ended;
       paintGuess();
       next.disabled = turn === last();
       columns.forEach((each, place) => {
         tabs.children[place]?.replaceChildren(
-          make("span", "", each.column.name),
+          make("span", "", each.column.key),
           make("b", "", String(moments[place].known)),
         );
       });
-      status.textContent = `${where.textContent}: ${columns.map((each, place) => `${each.column.name} ${moments[place].known}`).join(", ")} of ${moments[0].of} hidden discovered`;
+      status.textContent = `${where.textContent}: ${columns.map((each, place) => `${each.column.key} ${moments[place].known}`).join(", ")} discovered`;
     };
     const go = (to) => {
       turn = to;
@@ -192,7 +187,7 @@ export default {
     let guessed = null;
     const makeGuess = (name, chosen) => { // radios are one stop of the keyboard
       const label = make("label", "st-button"), input = make("input");
-      Object.assign(input, { type: "radio", name: "st-guess", ariaLabel: `Guess: the assistant that ${name}` });
+      Object.assign(input, { type: "radio", name: "st-guess", ariaLabel: `Guess: ${name}` });
       input.addEventListener("change", chosen);
       label.append(input, name);
       return label;
@@ -200,9 +195,8 @@ export default {
     const paintGuess = () => {
       guesses.querySelectorAll("input").forEach((each, place) => { each.checked = place === guessed; });
       const found = story.columns.map((each) => each.moments.at(-1).known), most = Math.max(...found);
-      const names = story.columns.filter((_, place) => found[place] === most).map((each) => each.name).join(" and ");
-      const right = guessed !== null && found[guessed] === most;
-      verdict.textContent = !seen ? "" : guessed === null ? `Most discovered: ${names}.` : `You guessed “${story.columns[guessed].name}”: ${right ? "right" : `most discovered: ${names}`}.`;
+      const names = story.columns.filter((_, place) => found[place] === most).map((each) => each.key).join(" and ");
+      verdict.textContent = seen ? `${guessed !== null && found[guessed] === most ? "You were right: " : ""}${names} discovered most.` : "";
     };
     const choose = (place) => {
       chosen = place;
@@ -225,9 +219,9 @@ export default {
     });
     const paintWanted = () => {
       const lines = story.wanted.lines.map((line) => (open ? line : null)); // a text is hidden as a drawing is blurred
-      paintPicture(wanted, { ...story.wanted, lines, share: open ? 1 : 0 }, "The artifact that this user wants");
+      paintPicture(wanted, { ...story.wanted, lines, share: open ? 1 : 0 }, "The user’s goal");
       wanted.dataset.open = open ? "1" : "0";
-      reveal.textContent = open ? "hide the artifact" : "show the artifact that they want";
+      reveal.textContent = open ? "Hide the goal" : "Show the user’s goal";
       reveal.setAttribute("aria-pressed", String(open));
     };
     head.append(wanted, reveal);
@@ -257,6 +251,7 @@ export default {
       model.save_changes();
     });
     bar.append(back, play, next, slider, where, another);
+    const legend = make("p", "st-legend", "○ undiscovered  ◆ emerging  ● discovered");
     const status = make("p", "dl-sr");
     status.setAttribute("role", "status");
     const captions = make("ol", "st-captions");
@@ -289,22 +284,22 @@ export default {
       columns = all.map((column) => makeColumn(column, story, { point }));
       request.innerHTML = story.request; // finished markup
       request.prepend(make("span", "st-who", "A user writes"));
-      guesses.replaceChildren(make("span", "", "Which one helps most?"), ...story.columns.map((column, place) =>
-        makeGuess(column.name, () => { guessed = place; paintGuess(); })), verdict);
+      guesses.replaceChildren(make("span", "", "Which assistant discovers most?"), ...story.columns.map((column, place) =>
+        makeGuess(column.key, () => { guessed = place; paintGuess(); })), verdict);
       grid.style.setProperty("--st-count", String(columns.length));
       grid.replaceChildren(...columns.map((each) => each.root));
       tabs.replaceChildren(
         ...columns.map((each, place) => button("", each.column.about, () => choose(place), "st-tab")),
       );
       captions.replaceChildren(
-        ...all.map((column, place) => {
-          const item = make("li");
-          item.innerHTML = column.caption; // finished markup
+        ...story.columns.map((column) => {
+          const { known, of } = column.moments.at(-1), item = make("li", "", ` ${column.lesson}`);
+          item.prepend(make("b", "", `${column.key} discovered ${known} of ${of}.`));
           return item;
         }),
       );
       hints.replaceChildren(
-        make("span", "dl-quiet", "for example: "),
+        make("span", "dl-quiet", "For example:"),
         ...story.hints.map((hint) => button(hint, `Write: ${hint}`, () => ((text.value = hint), text.focus()), "st-link")),
       );
       send.disabled = Boolean(mine.over);
@@ -315,7 +310,7 @@ export default {
 
     el.dataset.suspense = String(Boolean(model.get("suspense")));
     guesses.hidden = Boolean(model.get("suspense")); // a lesson asks for the guess before
-    el.append(top, guesses, bar, tabs, grid, captions, trying, status);
+    el.append(top, guesses, bar, tabs, grid, legend, captions, trying, status);
     el.addEventListener("keydown", (event) => {
       if (event.target.closest("textarea, input")) return;
       if (event.key === "ArrowLeft") (stop(), go(turn - 1));
