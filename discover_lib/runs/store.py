@@ -275,10 +275,6 @@ class RunStore:
     def rules(self) -> Rules:
         return Rules.from_dict(self.configuration["rules"])
 
-    @functools.cached_property
-    def _rules(self) -> str:
-        return to_json(self.rules.to_dict())
-
     def add_units(self, units: Iterable[UnitRow]) -> None:
         """Write the plan: the planned conversations and their trees.  Idempotent."""
         units = list(units)
@@ -304,8 +300,10 @@ class RunStore:
 
     def unfinished(self) -> list[int]:
         """Places of the unfinished units, including those that ended in an error."""
-        rows = self._database.all("SELECT place FROM units WHERE stop IS NULL OR stop = 'error' ORDER BY place")
-        return [place for (place,) in rows]
+        return self._places("stop IS NULL OR stop = 'error'")
+
+    def _places(self, condition: str) -> list[int]:
+        return [place for (place,) in self._database.all(f"SELECT place FROM units WHERE {condition} ORDER BY place")]
 
     def begun(self) -> set[int]:
         """Places of the units that have turns."""
@@ -391,9 +389,7 @@ class RunStore:
 
     def unassessed(self) -> list[int]:
         """Places of finished conversations without an assessment, or with one that failed in part."""
-        done = "SELECT place FROM assessments WHERE NOT failed"
-        rows = self._database.all(f"SELECT place FROM units WHERE {ENDED} AND place NOT IN ({done}) ORDER BY place")
-        return [place for (place,) in rows]
+        return self._places(f"{ENDED} AND place NOT IN (SELECT place FROM assessments WHERE NOT failed)")
 
     def trees(self) -> dict[str, IntentTree]:
         """Artifact → its tree."""
@@ -429,19 +425,18 @@ class RunStore:
             start = turns[0].partition(b'"before":')[2].partition(b',"candidates":')[0].decode()  # ids and numbers
         else:
             start = to_json(initial_state(IntentTree.from_dict(json.loads(tree)), self.rules, seed).to_dict())
-        head = f'{{"format":"{FORMAT}","tree":{tree},"rules":{self._rules},"seed":{seed},"start":{start},"turns":['
+        rules = to_json(self.rules.to_dict())
+        head = f'{{"format":"{FORMAT}","tree":{tree},"rules":{rules},"seed":{seed},"start":{start},"turns":['
         tail = f'],"stop":{json.dumps(stop)},"setting":{setting}' + (f',"final":{final}}}' if final else "}")
         return b"".join((head.encode(), b",".join(turns), tail.encode()))
 
     def conversations(self, *, finished: bool = True) -> Iterator[Conversation]:
         """The finished conversations, or all, in the order of the plan, one at a time."""
-        rows = self._database.all(f"SELECT place FROM units WHERE ? OR {ENDED} ORDER BY place", (not finished,))
-        return (self.conversation(place) for (place,) in rows)
+        return map(self.conversation, self._places(ENDED if finished else "TRUE"))
 
     def lines(self) -> Iterator[bytes]:
         """The `line` of every finished conversation in the order of the plan."""
-        places = self._database.all(f"SELECT place FROM units WHERE {ENDED} ORDER BY place")
-        return (self.line(place) for (place,) in places)
+        return map(self.line, self._places(ENDED))
 
     def flawed(self) -> dict[int, int]:
         """Place → number of user messages with a flaw by the voice's check.  Reads every turn."""

@@ -252,9 +252,8 @@ def _composed(
         pool = lexicon.below[narrowed[name]] if name in narrowed else dimension.leaves
         if not anew:
             kept += [leaf for leaf in drafted[name] if leaf in pool and leaf not in clashing and leaf not in kept]
-        if kept:
-            kept = kept[: dimension.holds]
-            clashing.update(*[clashes[leaf] for leaf in kept])
+        kept = kept[: dimension.holds]
+        clashing.update(*[clashes[leaf] for leaf in kept])
         skipped = dimension.optional and not kept and not beliefs.is_touched(name) and name != redrawn
         if len(kept) < dimension.holds and not (skipped and ((beliefs.draft and not anew) or rng.random() >= INCLUDED)):
             kept += _chosen(beliefs, rng, name, pool, kept, clashing, anew=anew)

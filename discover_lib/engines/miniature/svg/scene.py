@@ -211,8 +211,8 @@ class _Reader:
         self._count(10 + len(get("d", "")) + len(get("points", "")) + len(get("style", "")))
         if tag not in _DRAWN or level > MAX_LEVELS:
             return
-        is_named = not self.is_around and self.skip_company and not _LABEL_SET.isdisjoint(attributes)
-        if is_named and (around := self._around(attributes)):
+        may_skip = self.skip_company and not self.is_around and not _LABEL_SET.isdisjoint(attributes)
+        if may_skip and (around := self._around(attributes)):
             self.has_skipped = True
             if around != "company":
                 self.is_around = True
@@ -264,15 +264,12 @@ class _Reader:
             return
         if fill == "none":
             area = (box[2] - box[0]) * (box[3] - box[1])
-        scale = 1.0
-        if matrix:
-            grown = abs(matrix[0] * matrix[3] - matrix[1] * matrix[2])
-            scale, area, box = math.sqrt(grown), area * grown, moved(box, matrix)
-        if fill == "none":
-            left, top, right, bottom = box
-            reach = style.stroke_width * scale / 2
-            area += 2 * reach * (right - left + bottom - top + 2 * reach)  # a straight line has no box of its own
-            box = (left - reach, top - reach, right + reach, bottom + reach)
+        grown = abs(matrix[0] * matrix[3] - matrix[1] * matrix[2]) if matrix else 1.0
+        scale, area = math.sqrt(grown), area * grown
+        left, top, right, bottom = moved(box, matrix)
+        reach = style.stroke_width * scale / 2 if fill == "none" else 0.0
+        area += 2 * reach * (right - left + bottom - top + 2 * reach)  # a straight line has no box of its own
+        box = (left - reach, top - reach, right + reach, bottom + reach)
         if math.isfinite(sum(box) + area):  # not out of reach
             self.painted.append(Shape(element, tag, box, style, style.stroke_width * scale, scale, area))
 
