@@ -264,7 +264,7 @@ def wholes_and_samples(
     dimension.
     """
     values, expected = lexicon.values, lexicon.required
-    wholes, samples = [], []
+    wholes, samples = list[Mapping[str, str]](), list[Mapping[str, str]]()
     for option in options:
         settled = expected.intersection([values[value].dimension for value in option])
         others = () if 2 * len(settled) <= len(expected) else options
