@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import msgspec
 
-_SMALL = re.compile(r"e-[6-9]")  # as "0.0000": Python writes 1e-05, 1e-06 ...
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -26,13 +24,12 @@ def whole_characters(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def record_json(record: Any) -> str:
-    """`to_json` of plain values without infinities, eight times as fast: most of a run's JSON is that of its turns.
+def record_json(record: Any) -> bytes:
+    """`to_json` of plain values without infinities, encoded, eight times as fast: most of a run's JSON is of turns.
 
-    A number from 1e16 on is spelt differently, and is the same number.
+    Numbers below 1e-4 and from 1e16 on are spelled differently, and are the same numbers.
     """
     try:
-        text = _ENCODER.encode(record).decode()
+        return _ENCODER.encode(record)
     except UnicodeEncodeError:
-        return to_json(record)
-    return to_json(record) if "0.0000" in text or _SMALL.search(text) else text
+        return to_json(record).encode()

@@ -81,10 +81,12 @@ def find_leaks(message: str, hidden: Mapping[str, str], known: Iterable[str]) ->
         hidden: intent id → text of each undiscovered or emerging intent.
         known: texts whose words may be said: of discovered intents, and all earlier messages; read only if needed.
     """
-    said = _told(message)
+    heard = roots(message)
+    shared = {intent_id: text for intent_id, text in hidden.items() if not heard.isdisjoint(roots(text))}
+    said = {each[3:] for each in spoken_words(message)} if shared else set()
     holders: dict[tuple[str, bool], dict[str, str]] = {}
-    for intent_id, text in hidden.items():
-        for each in () if said.isdisjoint(_told(text)) else spoken_words(text):
+    for intent_id, text in shared.items():
+        for each in spoken_words(text):
             if (each.root, each.denied) in said:
                 holders.setdefault((each.root, each.denied), {}).setdefault(intent_id, each.word)
     for text in known:
@@ -139,12 +141,6 @@ def spoken_words(text: str) -> tuple[Spoken, ...]:
             spoken.append(Spoken(word, position, position + len(word), root(word), denied))
         position += len(word)
     return tuple(spoken)
-
-
-@lru_cache(maxsize=1024)
-def _told(text: str) -> frozenset[tuple[str, bool]]:
-    """The root of every content word, and whether the text denies it."""
-    return frozenset((each.root, each.denied) for each in spoken_words(text))
 
 
 @lru_cache(maxsize=1024)

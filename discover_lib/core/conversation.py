@@ -167,7 +167,7 @@ class Conversation(Record, omit=("final",)):
 
     def messages(self, turns: int | None = None) -> tuple[Message, ...]:
         """The messages of the first `turns` turns (all by default), opening with the initial request."""
-        return self._messages[: 1 + sum(len(turn.messages) for turn in self.turns[:turns])]
+        return self._messages[: None if turns is None else 1 + sum(len(turn.messages) for turn in self.turns[:turns])]
 
     @cached_property
     def _messages(self) -> tuple[Message, ...]:

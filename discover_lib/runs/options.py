@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_json, write_text_lines
+from discover_lib.base.files import whole_file, write_json
 from discover_lib.base.json_text import to_json
 from discover_lib.core.intents import IntentTree
 from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Spent
@@ -479,7 +479,8 @@ def write_results(folder: Path) -> list[Summary]:
     """
     with RunStore.read(folder) as store:
         write_json(folder / "run.json", store.configuration)
-        write_text_lines(folder / "conversations.jsonl", store.lines())
+        with whole_file(folder / "conversations.jsonl") as file:
+            file.buffer.writelines(line + b"\n" for line in store.lines())
         summaries = summarise(stored_scores(store))
     write_json(folder / "summary.json", [each.to_dict() for each in summaries])
     return summaries

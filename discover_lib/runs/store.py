@@ -79,6 +79,7 @@ SUMS = """count(turn), CAST(total(discovered) AS INT), total(reward), CAST(total
 NUMBERS = f"""SELECT place, turns, discovered, reward, tokens, unscored, leaks FROM digests UNION ALL
     SELECT place, {SUMS} FROM units LEFT JOIN turns USING (place)
     WHERE place NOT IN (SELECT place FROM digests) GROUP BY place"""
+ENCODED = "CAST(? AS TEXT)"  # a value of bytes that becomes text
 ENDED = "stop IS NOT NULL AND stop != 'error'"
 UNSET: Any = object()  # in place of a value of a configuration that lacks it
 
@@ -299,8 +300,10 @@ class RunStore:
 
     def unfinished(self) -> list[int]:
         """Places of the unfinished units, including those that ended in an error."""
-        rows = self._database.all("SELECT place FROM units WHERE stop IS NULL OR stop = 'error' ORDER BY place")
-        return [place for (place,) in rows]
+        return self._places("stop IS NULL OR stop = 'error'")
+
+    def _places(self, condition: str) -> list[int]:
+        return [place for (place,) in self._database.all(f"SELECT place FROM units WHERE {condition} ORDER BY place")]
 
     def begun(self) -> set[int]:
         """Places of the units that have turns."""
@@ -312,7 +315,7 @@ class RunStore:
         turns: Sequence[TurnRow],
         stop: Stop | None,
         failures: Iterable[Failure] = (),
-        digest: str | None = None,
+        digest: bytes | None = None,
     ) -> None:
         """Commit finished turns of a unit, the reason for its end, if it ended, and its failures.
 
@@ -322,7 +325,7 @@ class RunStore:
         """
         with self._database.transaction():
             self._database.execute_many(
-                "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ((place, *turn) for turn in turns)
+                f"INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, {ENCODED})", ((place, *turn) for turn in turns)
             )
             self._database.execute_many(
                 "INSERT INTO failures (place, turn, role, kind, message, came_back, ended) VALUES (?,?,?,?,?,?,?)",
@@ -334,7 +337,7 @@ class RunStore:
             self._database.execute("UPDATE units SET stop = ? WHERE place = ?", (stop, place))
             if digest is not None:
                 self._database.execute(
-                    f"INSERT OR REPLACE INTO digests SELECT ?, {SUMS}, ? FROM turns WHERE place = ?",
+                    f"INSERT OR REPLACE INTO digests SELECT ?, {SUMS}, {ENCODED} FROM turns WHERE place = ?",
                     (place, digest, place),
                 )
 
@@ -365,7 +368,7 @@ class RunStore:
         """
         row = (place, bool(data.get("failures")), record_json(data), record_json(digest))
         with self._database.transaction():
-            self._database.execute("INSERT OR REPLACE INTO assessments VALUES (?, ?, ?, ?)", row)
+            self._database.execute(f"INSERT OR REPLACE INTO assessments VALUES (?, ?, {ENCODED}, {ENCODED})", row)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -386,9 +389,7 @@ class RunStore:
 
     def unassessed(self) -> list[int]:
         """Places of finished conversations without an assessment, or with one that failed in part."""
-        done = "SELECT place FROM assessments WHERE NOT failed"
-        rows = self._database.all(f"SELECT place FROM units WHERE {ENDED} AND place NOT IN ({done}) ORDER BY place")
-        return [place for (place,) in rows]
+        return self._places(f"{ENDED} AND place NOT IN (SELECT place FROM assessments WHERE NOT failed)")
 
     def trees(self) -> dict[str, IntentTree]:
         """Artifact → its tree."""
@@ -403,8 +404,8 @@ class RunStore:
         """
         return Conversation.from_dict(json.loads(self.line(place)))
 
-    def line(self, place: int) -> str:
-        """`Conversation.to_dict` as one line of JSON, joined from the stored texts without decoding the turns.
+    def line(self, place: int) -> bytes:
+        """`Conversation.to_dict` as one line of encoded JSON, joined from the stored texts without decoding the turns.
 
         Raises:
             StoreError: the run has no such unit.
@@ -417,27 +418,25 @@ class RunStore:
         if row is None:
             raise StoreError(f"{self.path.parent}: no conversation {place} in this run")
         tree, seed, stop, setting, final = row
-        rows = self._database.all("SELECT data FROM turns WHERE place = ? ORDER BY turn", (place,))
-        turns = ",".join(data for (data,) in rows)
+        rows = self._database.all("SELECT CAST(data AS BLOB) FROM turns WHERE place = ? ORDER BY turn", (place,))
+        turns = [data for (data,) in rows]
         # The start follows from tree, rules and seed; where a turn is stored, its own record of the start counts.
-        if rows:
-            (start,) = self._database.one("SELECT json_extract(?, '$.before')", rows[0])
+        if turns:
+            start = turns[0].partition(b'"before":')[2].partition(b',"candidates":')[0].decode()  # ids and numbers
         else:
             start = to_json(initial_state(IntentTree.from_dict(json.loads(tree)), self.rules, seed).to_dict())
-        parts = {"format": json.dumps(FORMAT), "tree": tree, "rules": to_json(self.rules.to_dict()), "seed": seed}
-        parts |= {"start": start, "turns": f"[{turns}]", "stop": json.dumps(stop), "setting": setting}
-        parts |= {"final": final} if final else {}
-        return "{" + ",".join(f'"{name}":{text}' for name, text in parts.items()) + "}"
+        rules = to_json(self.rules.to_dict())
+        head = f'{{"format":"{FORMAT}","tree":{tree},"rules":{rules},"seed":{seed},"start":{start},"turns":['
+        tail = f'],"stop":{json.dumps(stop)},"setting":{setting}' + (f',"final":{final}}}' if final else "}")
+        return b"".join((head.encode(), b",".join(turns), tail.encode()))
 
     def conversations(self, *, finished: bool = True) -> Iterator[Conversation]:
         """The finished conversations, or all, in the order of the plan, one at a time."""
-        rows = self._database.all(f"SELECT place FROM units WHERE ? OR {ENDED} ORDER BY place", (not finished,))
-        return (self.conversation(place) for (place,) in rows)
+        return map(self.conversation, self._places(ENDED if finished else "TRUE"))
 
-    def lines(self) -> Iterator[str]:
+    def lines(self) -> Iterator[bytes]:
         """The `line` of every finished conversation in the order of the plan."""
-        places = self._database.all(f"SELECT place FROM units WHERE {ENDED} ORDER BY place")
-        return (self.line(place) for (place,) in places)
+        return map(self.line, self._places(ENDED))
 
     def flawed(self) -> dict[int, int]:
         """Place → number of user messages with a flaw by the voice's check.  Reads every turn."""
@@ -541,7 +540,7 @@ def id_of_run(folder: Path) -> DiscoverId:
     return DiscoverId(str(whole.relative_to(outputs) if whole.is_relative_to(outputs) else whole))
 
 
-TurnRow = tuple[int, int, float | None, int, str, int, int, str]  # the columns of `turns` after the unit's place
+TurnRow = tuple[int, int, float | None, int, str, int, int, bytes]  # the columns of `turns` after the unit's place
 
 
 def turn_row(turn: Turn) -> TurnRow:

@@ -298,7 +298,7 @@ def _tried(name: str, score: Callable[[], T]) -> T | ScoringFailure:
         return ScoringFailure(name, failure.message, failure.came_back)
 
 
-def digest_of(conversation: Conversation, place: int) -> str:
+def digest_of(conversation: Conversation, place: int) -> bytes:
     """The digest of a finished conversation that was not assessed."""
     return record_json(scores_of(conversation, place).digest())
 
@@ -389,7 +389,7 @@ class Notes:
     def __init__(self) -> None:
         self.turns: list[TurnRow] = []
         self.failures: list[Failure] = []
-        self.end: tuple[int, Stop | None, str | None] | None = None  # the place, the last stop and the last digest
+        self.end: tuple[int, Stop | None, bytes | None] | None = None  # the place, the last stop and the last digest
         self.assessment: tuple[Any, ...] | None = None
 
     def put_turns(
@@ -398,7 +398,7 @@ class Notes:
         turns: Sequence[TurnRow],
         stop: Stop | None,
         failures: Iterable[Failure] = (),
-        digest: str | None = None,
+        digest: bytes | None = None,
     ) -> None:
         self.turns += turns
         self.failures += failures

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from discover_lib.base.seeds import derive_rng
 from discover_lib.core.advance import focus
@@ -165,13 +166,19 @@ def openings(
 ) -> Mapping[str, str]:
     """What an assistant says around its moves in this reply, by verb; nothing twice while there is something else."""
     rng, own = derive_rng(seed, name, "openings"), [each.content for each in messages if each.role == "assistant"]
-    said = [spoken(part) for text in own for part in text.split("\n\n") if part[:1] not in "`>"]
+    said = [part for text in own for part in _talk(text)]
     frames: dict[str, str] = {}
     for verb in dict.fromkeys(move.verb for move in moves):
         every = phrase_book(domain).openings[verb]
         drawn = in_drawn_order(every, OPENING_SLOTS, said, rng, name)
         frames[verb] = next(frame.text for frame in drawn if frame.when != ("first" if own else "later"))
     return frames
+
+
+@lru_cache(maxsize=1024)
+def _talk(text: str) -> tuple[str, ...]:
+    """What a reply says around what was made, as `spoken`."""
+    return tuple(spoken(part) for part in text.split("\n\n") if part[:1] not in "`>")
 
 
 def scripted_assistant(name: str, domain: str) -> ScriptedAssistant | OracleAssistant:
@@ -217,10 +224,11 @@ def _complete(beliefs: Beliefs, rng: random.Random, draft: Sequence[str], redraw
         drafted.setdefault(beliefs.lexicon.values[value].dimension, []).append(value)
     if beliefs.lexicon.is_composed:
         return _composed(beliefs, rng, drafted, redrawn)
-    agreed = beliefs.agreed
+    agreed, narrowed, below = beliefs.agreed, beliefs.narrowed, beliefs.lexicon.below
     values: list[str] = []
     for name, dimension in beliefs.lexicon.dimensions.items():
-        kept, holds, pool = agreed.get(name, []), dimension.holds, _open_leaves(beliefs, name)
+        kept, holds = agreed.get(name, []), dimension.holds
+        pool = below[narrowed[name]] if name in narrowed else dimension.leaves
         if name in drafted and name != redrawn:
             kept = [*kept, *[value for value in drafted[name] if value in pool and value not in kept]]
         values += kept[:holds]
@@ -236,18 +244,16 @@ def _composed(
     beliefs: Beliefs, rng: random.Random, drafted: Mapping[str, Sequence[str]], redrawn: str | None
 ) -> tuple[str, ...]:
     """Values that go together: one of each dimension, now and then another beside it, not all that is optional."""
-    lexicon, agreed = beliefs.lexicon, beliefs.agreed
+    lexicon, agreed, narrowed, clashes = beliefs.lexicon, beliefs.agreed, beliefs.narrowed, beliefs.lexicon.clashes
     values: list[str] = []
-    clashing: set[str] = set()
-    for leaf in beliefs.known_leaves():
-        clashing |= lexicon.clashes[leaf]
+    clashing = set[str]().union(*[clashes[leaf] for leaf in beliefs.known_leaves()])
     for name, dimension in lexicon.dimensions.items():
-        kept = list(agreed.get(name, ()))
-        pool, anew = _open_leaves(beliefs, name), name not in drafted or name == redrawn
+        kept, anew = list(agreed.get(name, ())), name not in drafted or name == redrawn
+        pool = lexicon.below[narrowed[name]] if name in narrowed else dimension.leaves
         if not anew:
             kept += [leaf for leaf in drafted[name] if leaf in pool and leaf not in clashing and leaf not in kept]
         kept = kept[: dimension.holds]
-        clashing.update(*(lexicon.clashes[leaf] for leaf in kept))
+        clashing.update(*[clashes[leaf] for leaf in kept])
         skipped = dimension.optional and not kept and not beliefs.is_touched(name) and name != redrawn
         if len(kept) < dimension.holds and not (skipped and ((beliefs.draft and not anew) or rng.random() >= INCLUDED)):
             kept += _chosen(beliefs, rng, name, pool, kept, clashing, anew=anew)
@@ -288,12 +294,6 @@ def _untried(leaves: Sequence[str], beliefs: Beliefs) -> Sequence[str]:
     """Those not tried yet, or all where there are none."""
     tried = beliefs.tried_before
     return [leaf for leaf in leaves if leaf not in tried] or leaves
-
-
-def _open_leaves(beliefs: Beliefs, dimension: str) -> tuple[str, ...]:
-    """Leaves of a dimension that what is known leaves possible."""
-    below = beliefs.narrowed.get(dimension)
-    return beliefs.lexicon.below[below] if below else beliefs.lexicon.dimensions[dimension].leaves
 
 
 def _next_dimension(beliefs: Beliefs, rng: random.Random, done: Sequence[str]) -> str:

@@ -211,9 +211,14 @@ class Lexicon:
         return {name: tuple(leaf for leaf in row.leaves if leaf in self.additions) for name, row in rows}
 
     @cached_property
+    def required(self) -> frozenset[str]:
+        """The dimensions that every artifact has a value of."""
+        return frozenset(name for name, dimension in self.dimensions.items() if not dimension.optional)
+
+    @cached_property
     def is_composed(self) -> bool:
         """Whether artifacts are composed: some dimensions are optional, and some values exclude others."""
-        return any(dimension.optional for dimension in self.dimensions.values())
+        return len(self.required) < len(self.dimensions)
 
     @cached_property
     def siblings(self) -> dict[str, tuple[str, ...]]:

@@ -163,7 +163,7 @@ def in_drawn_order(
     used = []
     for place in sorted(range(len(frames)), key=drawn.__getitem__, reverse=True):
         frame = frames[place]
-        if not frame.slots.issubset(names):
+        if frame.slots and not frame.slots.issubset(names):
             continue
         if any(map(frame.is_in, before)):
             used.append(frame)

@@ -263,12 +263,12 @@ def wholes_and_samples(
     An artifact has values in most of the required dimensions.  It differs from every other option in more than one
     dimension.
     """
-    expected = {name for name, dimension in lexicon.dimensions.items() if not dimension.optional}
-    dimension_of = {value: lexicon.values[value].dimension for option in options for value in option}
-    wholes = []
+    values, expected = lexicon.values, lexicon.required
+    wholes, samples = list[Mapping[str, str]](), list[Mapping[str, str]]()
     for option in options:
-        settled = expected & {dimension_of[value] for value in option}
-        differences = ({dimension_of[value] for value in option.keys() ^ other.keys()} for other in options)
-        if 2 * len(settled) > len(expected) and not any(len(dimensions) == 1 for dimensions in differences):
-            wholes.append(option)
-    return wholes, [option for option in options if option not in wholes]
+        settled = expected.intersection([values[value].dimension for value in option])
+        others = () if 2 * len(settled) <= len(expected) else options
+        differences = ({values[value].dimension for value in option.keys() ^ other.keys()} for other in others)
+        is_whole = bool(others) and all(len(dimensions) != 1 for dimensions in differences)
+        (wholes if is_whole else samples).append(option)
+    return wholes, samples

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from string import Template
+from operator import itemgetter
 from textwrap import indent
 
 from discover_lib.base.seeds import unit_uniform
@@ -19,6 +19,7 @@ from discover_lib.engines.miniature.notation import COUNTING, Move, NotationErro
 
 LINES_PER_PARAGRAPH = 3
 _ARTICLE = re.compile("^(?:an?|the|some|something (?:on|in)) ")
+_SLOT = re.compile(r"\$(\w+)")
 PLAIN = {  # what is said around a move, by its verb
     "draft": "Here is a {artifact}.",
     "show": "Here are a few small samples.",
@@ -62,7 +63,7 @@ def _told(domain: str, values: tuple[str, ...], hero: str) -> str:
     lexicon = load_lexicon(domain)
     if is_drawn(domain) or lexicon.form:
         return _rendered(domain, values)
-    title = _ARTICLE.sub("", _first_asked(values, lexicon).say)
+    title = _bare(_first_asked(values, lexicon).say)
     title = title[0].upper() + title[1:]
     lines = {value: line_told(lexicon.values[value], hero) for value in values}
     layout = next((layout for value in values if (layout := lexicon.values[value].layout)), None)
@@ -78,15 +79,15 @@ def _told(domain: str, values: tuple[str, ...], hero: str) -> str:
 
 def _laid_out(lines: Sequence[tuple[str, str]], layout: Layout, lexicon: Lexicon) -> str:
     """The middle of an article, in its layout."""
-    terms = {value: _ARTICLE.sub("", lexicon.values[value].say).capitalize() for value, _ in lines}
+    told = [(_bare(lexicon.values[value].say).capitalize(), value, line) for value, line in lines]
     if layout.sorted:
-        lines = sorted(lines, key=lambda each: terms[each[0]])
+        told.sort(key=itemgetter(0))
     items = []
-    for n, (value, line) in enumerate(lines):
+    for n, (term, value, line) in enumerate(told):
         question = lexicon.dimensions[lexicon.values[value].dimension].question
         label = layout.labels[n % len(layout.labels)] if layout.labels else ""
-        slots = {"line": line, "n": str(n + 1), "label": label, "term": terms[value], "question": question}
-        items.append(Template(layout.item).substitute(slots))
+        slots = {"line": line, "n": str(n + 1), "label": label, "term": term, "question": question}
+        items.append(_SLOT.sub(lambda slot: slots[slot[1]], layout.item))  # noqa: B023 (it is called at once)
     rows = ["".join(items[start : start + layout.row]) for start in range(0, len(items), layout.row)]
     return layout.head + layout.joint.join(f"{row}|" if layout.row > 1 else row for row in rows)
 
@@ -140,7 +141,13 @@ def _first_asked(values: Sequence[str], lexicon: Lexicon) -> Value:
 
 def _title_of(values: Sequence[str], lexicon: Lexicon) -> str:
     first = _first_asked(values, lexicon)
-    return (first.title or _ARTICLE.sub("", first.say)).capitalize()
+    return (first.title or _bare(first.say)).capitalize()
+
+
+@lru_cache(maxsize=4096)
+def _bare(phrase: str) -> str:
+    """A noun phrase without its article."""
+    return _ARTICLE.sub("", phrase)
 
 
 def _render_move(move: Move, lexicon: Lexicon, known: tuple[str, ...], frame: str, hero: str) -> str:
@@ -174,7 +181,7 @@ def _exhibit(text: str, lexicon: Lexicon) -> str:
     language = "svg" if is_drawn(lexicon.domain) else lexicon.form.language if lexicon.form else ""
     if language:
         return f"```{language}\n{text}\n```"
-    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+    return "\n".join([f"> {line}".rstrip() for line in text.splitlines()])
 
 
 def make_reply(

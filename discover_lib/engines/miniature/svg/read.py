@@ -272,7 +272,7 @@ def _colours(scene: Scene, background: Sequence[Rgb]) -> Iterator[Finding]:
     around, own = Tints(), Tints()
     for colour in background:
         around.add(colour, scene.width * scene.height / len(background))
-    painted = _areas((shape.style.paint, shape.area) for shape in scene.figure)
+    painted = _areas([(shape.style.paint, shape.area) for shape in scene.figure])
     for tints, areas in ((around, scene.scenery), (own, painted)):
         for paint, area in areas.items():
             if colours := _colours_of(paint, scene):
@@ -299,9 +299,9 @@ def _areas(painted: Iterable[tuple[str, float]]) -> dict[str, float]:
 def _lines(scene: Scene, box: Box) -> Iterator[Finding]:
     """The lines that run along the edges of most of the figure."""
     lined = [shape for shape in scene.figure if shape.style.stroke != "none"]
-    if not lined or sum(shape.area for shape in lined) < 0.6 * sum(shape.area for shape in scene.figure):
+    if not lined or sum([shape.area for shape in lined]) < 0.6 * sum([shape.area for shape in scene.figure]):
         return
-    areas = _areas((shape.style.stroke, shape.area) for shape in lined)
+    areas = _areas([(shape.style.stroke, shape.area) for shape in lined])
     paint = max(areas, key=areas.__getitem__)
     width = next(shape.stroke_width for shape in lined if shape.style.stroke == paint)
     left, top, right, bottom = box
@@ -321,7 +321,7 @@ def _lines(scene: Scene, box: Box) -> Iterator[Finding]:
 def _surface(scene: Scene) -> Iterator[Finding]:
     """Shading, print or washes over a good part of the figure."""
     filled = [shape for shape in scene.figure if shape.style.fill != "none"]
-    areas = _areas((shape.style.fill, shape.area) for shape in filled)
+    areas = _areas([(shape.style.fill, shape.area) for shape in filled])
     total, thin = sum(areas.values()), sum([shape.area for shape in filled if shape.style.fill_alpha < 0.88])
     paint = max((paint for paint in areas if paint.startswith("url(")), key=areas.__getitem__, default="")
     source = _reference(paint, scene) if paint and areas[paint] >= WORKED * total else None
