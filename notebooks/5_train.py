@@ -24,10 +24,10 @@ def introduce(mo):
 
 @app.cell(hide_code=True)
 def open_page(TrainingPanel, mo, page):
-    panel, judge, tab = TrainingPanel(), page.judge_form(), page.tab_menu()
+    panel, judge, (tab, talk) = TrainingPanel(), page.judge_form(), page.page_controls()
     (get_folder, get_activity, get_progress), get_pressed = panel.states, panel.get_pressed
     measure = mo.ui.run_button(label="Let 20 users meet both models")
-    return get_activity, get_folder, get_pressed, get_progress, judge, measure, panel, tab
+    return get_activity, get_folder, get_pressed, get_progress, judge, measure, panel, tab, talk
 
 
 @app.cell(hide_code=True)
@@ -105,6 +105,13 @@ def show_recipe(judge, judging, menus, mo, page, recipe, settings, tab):
     mo.stop(tab.value != "Recipe")
     command = page.command(settings, menus.value, judging.access)
     mo.vstack([page.recipe_view(menus, recipe, judge), page.cost(judging, settings), command])
+    return
+
+
+@app.cell
+def show_before_and_after(mo, page, tab, talk):
+    mo.stop(tab.value != "Before and after")
+    mo.show_code(mo.vstack([page.measured_before(), talk, page.talk_before_and_after(talk)]))
     return
 
 

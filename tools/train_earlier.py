@@ -1,18 +1,22 @@
-"""Make the example of the page Train for machines without a trainer: a run, and one user at every checkpoint.
+"""Make the example of the page Train for machines without a trainer: a run and conversations around it.
 
     DISCOVER_OUTPUTS=FOLDER python tools/train_earlier.py
 
 Takes some minutes.  Repeat the command to resume.
 """
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
-from discover_lib.base.files import outputs_folder
+from discover_lib.base.files import outputs_folder, rounded, write_json
+from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.local.names import base_folder
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
-from discover_lib.train.comparison import FOLLOWED, follow
+from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.train.comparison import FOLLOWED, before_and_after, follow
 from discover_lib.train.data import default_data
 from discover_lib.train.recipes import Recipe
 from discover_lib.train.run_stage import StageSettings, run_here
@@ -46,9 +50,31 @@ def keep_run(job: TrainingJob) -> None:
     shutil.copystat(job.folder, kept)
 
 
+def talks(job: TrainingJob) -> list[dict[str, Any]]:
+    """Conversations of the base and of the trained model with the same users of the evaluation split."""
+    world, engines, sides = engine(DOMAIN), RoleEngines(EngineSpec()), before_and_after(job.folder)
+    labels = {"before": "before (base)", "after": "after (SFT of the tiny model)"}
+    assistants = {labels[side]: engines.assistant(name, DOMAIN) for side, name in sides.items()}
+    made = []
+    for user in range(USERS):
+        tree = world.builder.build(generate_artifact(DOMAIN, "eval", user)).tree
+        met = {
+            label: run_conversation(tree, world.judge, world.voice, [each], seed=0, setting={"domain": DOMAIN})
+            for label, each in assistants.items()
+        }
+        title = f"“{tree.initial_request}”, a user whom neither model was trained on"
+        made.append({"title": title, "talks": {label: talk.to_dict() for label, talk in met.items()}})
+    text = json.dumps(made)  # contains folders of this machine in the assistants' names
+    for side, name in sides.items():
+        text = text.replace(json.dumps(name)[1:-1], side)
+    return list(json.loads(text))
+
+
 def main() -> None:
     """Write `data/training`."""
-    keep_run(trained())
+    job = trained()
+    keep_run(job)
+    write_json(trained_earlier() / "talks.json", rounded(talks(job)))
     print(f"{Path(trained_earlier())}: written")
 
 

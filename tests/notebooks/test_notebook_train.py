@@ -77,7 +77,7 @@ def choices(menus: Any, tab: str) -> dict[str, Any]:
     """The page's controls with these menus; all names of the cells that make them."""
     defined = untouched()
     names = ("get_activity", "get_folder", "get_pressed", "get_progress", "judge", "measure", "panel")
-    same = {name: defined[name] for name in (*names, "clock", "run_choice")}
+    same = {name: defined[name] for name in (*names, "talk", "clock", "run_choice")}
     return same | {"tab": chosen(tab), "menus": menus}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder
+from discover_lib.base.files import REPOSITORY, outputs_folder, read_json
 from discover_lib.core.conversation import Conversation, Message
 from discover_lib.dataset.preview import QWEN, tiny_sequences
 from discover_lib.engines.local.dialect import dialect_of
@@ -41,7 +41,7 @@ from workbench.controls import (
 )
 from workbench.echo import train_command
 from workbench.jobs import configuration_of, training_places
-from workbench.panel import TrainingPanel
+from workbench.panel import TrainingPanel, talks_earlier
 from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
 from workbench.views import pair_parts as show_pairs
@@ -53,7 +53,8 @@ from workbench.views.moments import brief
 STAGES = {"SFT: imitate": "sft", "DPO: prefer": "dpo", "GRPO: be rewarded": "grpo"}
 TINY, OTHER = "tiny (0.6 million parameters, included)", "another model"
 CHANGES = "learning_rate=1e-4 lora.r=8, as after --set"
-TABS = ("Curves", "Rows", "Recipe", "Ask both")
+TABS = ("Curves", "Rows", "Recipe", "Before and after", "Ask both")
+EARLIER = REPOSITORY / "docs" / "results" / "miniature" / "seed-0" / "results.json"
 MEASURED = 20  # users of the evaluation split whom a model meets before and after a training
 CARRIES = {
     "sft": "A whole conversation. Only the assistant's words have loss.",
@@ -134,11 +135,13 @@ def read_menus(menus: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def tab_menu() -> Any:
-    """The tabs of the page."""
+def page_controls() -> tuple[Any, Any]:
+    """The tabs of the page, and which user's earlier conversations are shown."""
     import marimo as mo
 
-    return kept(mo.ui.tabs, "tab", dict.fromkeys(TABS, ""), value=TABS[0])
+    users = max(2, len(talks_earlier()))
+    talk = kept(mo.ui.slider, "talk", 1, users, 1, value=1, label="User", show_value=True)
+    return kept(mo.ui.tabs, "tab", dict.fromkeys(TABS, ""), value=TABS[0]), talk
 
 
 def judge_form() -> Any:
@@ -472,6 +475,23 @@ def recipe_view(menus: Any, recipe: Recipe, judge: Any) -> Any:
 def command(settings: StageSettings, menus: Mapping[str, Any], access: Access | None) -> Any:
     """The command that trains the same stage."""
     return displayed(show.code(train_command(settings, preset_of(menus), run_folder(settings), access)))
+
+
+def measured_before() -> Any:
+    """How much users discovered with models trained in a finished run of the paper in miniature, with intervals."""
+    if not EARLIER.is_file():
+        return displayed(show.quiet("The results of a finished run are part of the repository."))
+    return displayed(show_training.trained_before(read_json(EARLIER)))
+
+
+def talk_before_and_after(talk: Any) -> Any:
+    """The conversations of the user of a slider before and after an earlier training."""
+    talks = talks_earlier()
+    if not talks:
+        return displayed(show.quiet("Earlier conversations are part of the repository."))
+    title, both = talks[min(talk.value, len(talks)) - 1]
+    note = show.quiet(f"Made earlier: {title}. {show_training.ONE_EACH}", small=True)
+    return displayed(show_training.before_after(both), note)
 
 
 def sides(panel: TrainingPanel) -> dict[str, str]:

@@ -13,13 +13,15 @@ from typing import Any
 
 from discover_lib.base.words import duration
 from discover_lib.core.conversation import Conversation
+from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.tasks.told import number
 from discover_lib.train.grpo import Group
 from discover_lib.train.training_job import JobStatus, alarms
 from workbench.views import conversation_parts as show
-from workbench.views.charts import SMOOTHED, SMOOTHED_FROM, group_bars, small_curve
+from workbench.views.charts import SMOOTHED, SMOOTHED_FROM, group_bars, small_curve, turn_curves
 from workbench.views.html import EMPTY, Markup, more, progress, quiet, tag
 from workbench.views.html import styled as styled
+from workbench.views.theme import looks
 
 TURNED = 1.02  # held-out loss this many times its least, at the last two measurements: no noise any more
 
@@ -188,6 +190,33 @@ def turning(lines: Sequence[Line], rows: int | None = None) -> Markup:
 def alarm_lines(lines: Sequence[Line]) -> Markup:
     """Signs in what was logged that training goes wrong."""
     return show.joined(show.notice(f"{text[0].upper()}{text[1:]}.", tone="open") for text in alarms(lines).values())
+
+
+# -- what training changes ---------------------------------------------------------------------------------------------
+
+TRAINED = ("base", "SFT", "DPO", "SFT+DPO", "SFT+DPO+GRPO")
+
+
+def trained_before(results: Mapping[str, Any]) -> Markup:
+    """What training changed in a finished paper run (`discover miniature`): a curve for each model, and a sentence.
+
+    Args:
+        results: its `results.json`.
+    """
+    scope = results["evaluation"]["scopes"][0]
+    named = [name for name in TRAINED if name in scope["curves"]]
+    curves = {name: [Estimate(**each) for each in scope["curves"][name]] for name in named}
+    best = max(named, key=lambda name: curves[name][-1].mean)
+    ends = ", ".join(f"{name} {percent(curves[name][-1].mean)}" for name in named)
+    words = f"Users discovered, of their hidden intents, after {len(curves[best])} turns: {ends}."
+    size = (
+        f"A run made earlier: tiny models, {scope['users']} conversations each (n = {scope['artifacts']} artifacts) "
+        "with users that no model had been trained on; one still emerging counts half; bands are 95% intervals; seed "
+        f"{results['options']['seed']} of “discover miniature”."
+    )
+    marks, title = looks(named), "Share discovered, by training"
+    chart = turn_curves(curves, marks, title, (best, "base"))
+    return tag("p", tag("b", words)) + chart + quiet(size, small=True)
 
 
 # -- where a run stands ------------------------------------------------------------------------------------------------
