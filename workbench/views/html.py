@@ -182,16 +182,12 @@ def beside(*fragments: Markup) -> Markup:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "", class_: str | None = None) -> Markup:
-    """A table of texts and fragments in a frame that scrolls."""
+    """A table of texts and fragments in a frame that scrolls sideways, by keyboard too."""
     columns = (tag("th", text, scope="col") for text in head)
     body = (tag("tr", *(tag("td", cell) for cell in row)) for row in rows)
     title = tag("caption", caption) if caption else EMPTY
-    return scrolling(tag("table", title, tag("thead", tag("tr", *columns)), tag("tbody", *body), class_=class_))
-
-
-def scrolling(wide: Markup) -> Markup:
-    """Something wide in a frame that scrolls sideways, by keyboard too."""
-    return tag("div", wide, class_="dl-scroll", tabindex=0)
+    whole = tag("table", title, tag("thead", tag("tr", *columns)), tag("tbody", *body), class_=class_)
+    return tag("div", whole, class_="dl-scroll", tabindex=0)
 
 
 # -- texts and drawings ------------------------------------------------------------------------------------------------
