@@ -100,8 +100,7 @@ def read_conversation(compared, conversations, mo, open_sides, reader, rival):
 
 @app.cell
 def compare_assistants(Compared, folder, menus, mo, page, run):
-    page.need_scores(run)
-    pool = page.pool_of(run.scores, menus.value)  # change me: a Pool of other conversations
+    pool = page.pool_of(run, menus.value)  # change me: a Pool of other conversations
     measure = page.measure_of(menus.value)  # change me: MEASURE["tokens"]
     compared = Compared.of(run, folder, pool, measure)
     mo.show_code()

@@ -54,13 +54,6 @@ TABS = ("Turn by turn", "Pairs", "Basis", "Near misses", "Other rules", "Runs", 
 # -- the run and its scores --------------------------------------------------------------------------------------------
 
 
-def need_scores(run: EvaluatedRun) -> None:
-    """End the cell with a line where there is no score yet."""
-    import marimo as mo
-
-    mo.stop(not run.scores, displayed(run.missing))
-
-
 def page_menus(scores: Sequence[ConversationScores]) -> Any:
     """What the page shows, as a dictionary of controls that are kept in the address."""
     import marimo as mo
@@ -89,11 +82,17 @@ def measure_of(chosen: Mapping[str, Any]) -> Measure:
     return next(each for each in MEASURES if each.label == label)
 
 
-def pool_of(scores: Sequence[ConversationScores], chosen: Mapping[str, Any]) -> Pool:
-    """The conversations that count. The cell ends with a line where no user has met all of these assistants."""
+def pool_of(run: EvaluatedRun, chosen: Mapping[str, Any]) -> Pool:
+    """The conversations that count.
+
+    The cell ends with a line where no conversation is scored, or no user has met all of these assistants.
+    """
     import marimo as mo
 
-    inside = [each for each in scores if each.assistant in chosen["pool"] and chosen["domain"] in (ALL, each.domain)]
+    mo.stop(not run.scores, displayed(run.missing))
+    inside = [
+        each for each in run.scores if each.assistant in chosen["pool"] and chosen["domain"] in (ALL, each.domain)
+    ]
     mo.stop(not inside, mo.md("Choose at least one assistant."))
     pool = Pool(inside, chosen["leave_out"])
     mo.stop(not pool.shared(), mo.md("No user has finished a conversation with every assistant yet."))
@@ -203,8 +202,6 @@ def behind(compared: Compared, ours: str, theirs: str) -> Any:
             row |= {"tokens": sum(each.tokens), "ended": ended}
         rows.append(row)
     key = "difference" if theirs != NOBODY else measure.label
-    if len({row["trial"] for row in rows}) == 1:
-        rows = [{name: cell for name, cell in row.items() if name != "trial"} for row in rows]
     rows.sort(key=lambda row: (row[key] is None, (row[key] or 0.0) * (1 if theirs == NOBODY else -1)))
     span = charts.Span(min([0.0, *(row[key] or 0.0 for row in rows)]), max([0.0, *(row[key] or 0.0 for row in rows)]))
     drawn = [row | {key: "left out" if row[key] is None else Scored.bar(row[key], measure, span)} for row in rows]

@@ -158,11 +158,6 @@ def more(summary: str, *content: Markup) -> Markup:
     return tag("details", tag("summary", summary), *content, class_="dl-more")
 
 
-def plain_list(items: Iterable[Markup], kind: str = "ul", **attributes: str) -> Markup:
-    """Finished items without bullets."""
-    return tag(kind, *items, **({"class_": "dl-plain"} | attributes))
-
-
 def progress(share: float) -> Markup:
     """A bar that is filled from 0 to 1."""
     return tag("div", tag("i", style=f"width:{min(1.0, share):.1%}"), class_="dl-progress")
