@@ -62,7 +62,8 @@ def read_json(path: Path, error: type[DiscoverError] = DiscoverError) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as problem:  # also numbers of too many digits and lists in too many lists
-        raise error(f"{path}: not JSON ({problem})") from None
+        reason = "nested too deep" if isinstance(problem, RecursionError) else problem
+        raise error(f"{path}: not JSON ({reason})") from None
 
 
 def read_json_lines(path: Path) -> Iterator[Any]:
@@ -76,7 +77,8 @@ def read_json_lines(path: Path) -> Iterator[Any]:
             if line.strip():
                 yield json.loads(line)
         except (ValueError, RecursionError) as error:  # also numbers of too many digits and lists in too many lists
-            raise DiscoverError(f"{path}: line {number} is not JSON ({error})") from None
+            reason = "nested too deep" if isinstance(error, RecursionError) else error
+            raise DiscoverError(f"{path}: line {number} is not JSON ({reason})") from None
 
 
 def parsed_yaml(text: str) -> Any:

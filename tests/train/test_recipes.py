@@ -212,12 +212,12 @@ def test_a_base_that_changed_or_went_away_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_length_says_little_about_the_default_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_data_tell_how_often_the_longer_reply_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     folder = default_data()
     assert default_data() == folder and len(load_rows(folder, "sft", "notation").train) == 90
     length = make_rows("preference", [Conversations.of_run(folder)]).length
-    assert length is not None and length.verdict == "some"
+    assert length is not None and length.startswith("The longer reply is chosen in a share of 0.69 [")
 
 
 def test_the_example_run_shows_a_user_at_every_checkpoint() -> None:
