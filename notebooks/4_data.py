@@ -95,7 +95,7 @@ def list_pairs(data, mo, pairs, sieved, tab):
 
 @app.cell
 def open_pair(data, pair_table, rules, turns):
-    data.whole_pair(turns, data.opened(pair_table, "Select a pair to see its two replies here."), rules)
+    data.whole_pair(turns, data.selected(pair_table, "Select a pair to see its two replies here.")["#"], rules)
     return
 
 
@@ -117,7 +117,7 @@ def list_rows(data, examples, filters, menus, mo, options, run, sieve, tab):
 
 @app.cell
 def open_row(data, filters, mo, row_table, rows):
-    row = rows[data.opened(row_table, "Select a row to see its training text here.")]
+    row = rows[data.selected(row_table, "Select a row to see its training text here.")["#"]]
     mo.show_code(data.trainer_reads(row, filters))
     return
 

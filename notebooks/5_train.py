@@ -89,7 +89,7 @@ def show_tab(tab):
 @app.cell
 def show_curves(mo, moments, page, panel, tab):
     mo.stop(tab.value != "Curves" or moments is None)
-    mo.show_code(mo.vstack([page.all_curves(panel), page.samples_table(panel)]))
+    mo.show_code(page.all_curves(panel))
     return
 
 

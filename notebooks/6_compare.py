@@ -22,10 +22,11 @@ def introduce(mo):
 
 
 @app.cell(hide_code=True)
-def open_page(page):
-    panel, making = page.panel(), page.Making()
+def open_page(evaluation_panel, mo, page):
+    panel, making = evaluation_panel("Evaluate"), page.Making()
     (get_folder, get_activity, get_progress), get_pressed = panel.states, panel.get_pressed
-    models, tab_choice, mapping = making.models, page.tab_menu(), page.mapping_button()
+    models, tab_choice = making.models, page.tab_menu()
+    mapping = mo.ui.run_button(label="Score under other rules")
     return get_activity, get_folder, get_pressed, get_progress, making, mapping, models, panel, tab_choice
 
 
@@ -77,7 +78,7 @@ def show_scores(compared, mo, page, score_table):
 
 @app.cell
 def choose_rival(compared, page, scores):
-    ours = page.assistant_of(scores)
+    ours = page.selected(scores, "*Select an assistant to see its conversations here.*")["assistant"]
     rival = page.against_menu(compared, ours)
     rival
     return ours, rival
@@ -99,8 +100,7 @@ def read_conversation(compared, conversations, mo, open_sides, reader, rival):
 
 @app.cell
 def compare_assistants(Compared, folder, menus, mo, page, run):
-    page.need_scores(run)
-    pool = page.pool_of(run.scores, menus.value)  # change me: a Pool of other conversations
+    pool = page.pool_of(run, menus.value)  # change me: a Pool of other conversations
     measure = page.measure_of(menus.value)  # change me: MEASURE["tokens"]
     compared = Compared.of(run, folder, pool, measure)
     mo.show_code()
@@ -114,9 +114,10 @@ def import_names():
     from workbench.controls import page_has_sheet
     from workbench.pages import compare_page as page
     from workbench.pages.compare_page import Compared, answer, behind, open_sides, reader, score_dots, score_table
+    from workbench.panel import evaluation_panel
 
     page_has_sheet()
-    return Compared, answer, behind, mo, open_sides, page, reader, score_dots, score_table
+    return Compared, answer, behind, evaluation_panel, mo, open_sides, page, reader, score_dots, score_table
 
 
 if __name__ == "__main__":

@@ -22,10 +22,10 @@ def introduce(mo):
 
 
 @app.cell(hide_code=True)
-def open_page(mo, page):
+def open_page(TaskPanel, certify, mo, page):
     run_choice, tab = page.run_menu(), page.tab_menu()
     honesty, humanity, harm = page.honest_controls(), page.human_controls(), page.harmless_controls()
-    certifying = page.certifier()
+    certifying = TaskPanel(certify, given=["run"], begin="Validate this user")
     get_told = certifying.get_told
     mo.hstack([run_choice, tab], justify="start", align="end", gap=2, wrap=True)
     return certifying, get_told, harm, honesty, humanity, run_choice, tab
@@ -132,13 +132,15 @@ def read_offer(offers, page, talking):
 def import_names():
     import marimo as mo
 
+    from discover_lib.tasks.certify import certify
     from discover_lib.tasks.leaks import audit
     from discover_lib.tasks.safety import safety_of
     from workbench.controls import page_has_sheet
     from workbench.pages import trust_page as page
+    from workbench.panel import TaskPanel
 
     page_has_sheet()
-    return audit, mo, page, safety_of
+    return TaskPanel, audit, certify, mo, page, safety_of
 
 
 if __name__ == "__main__":

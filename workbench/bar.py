@@ -154,7 +154,16 @@ def bar(
 
     def links(pages: Iterable[Page], marked: Page | None) -> Markup:
         shown = [page for page in pages if page.exists and (only is None or page.file in only)]
-        return joined(_link(page, home, "page" if page == marked else None) for page in shown)
+        return joined(
+            tag(
+                "a",
+                page.word,
+                href=f"{home}/?file={quote(page.file)}",
+                title=page.question,
+                aria_current="page" if page == marked else None,
+            )
+            for page in shown
+        )
 
     first_page = tag("a", "All pages", href=f"{home}/", class_="home")
     menu = tag("div", first_page, links(GROUPS.values(), here), copy, id="page-menu", popover="auto")
@@ -163,7 +172,3 @@ def bar(
     within = tag("div", links(group, page_of(current)), class_="words within") if group else EMPTY
     style = tag("style", Markup(static_text("bar.css")))
     return style + tag("nav", words, end, menu, within, id="page-bar", aria_label="Pages", data_theme=theme)
-
-
-def _link(page: Page, home: str, current: str | None) -> Markup:
-    return tag("a", page.word, href=f"{home}/?file={quote(page.file)}", title=page.question, aria_current=current)

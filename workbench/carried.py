@@ -49,7 +49,7 @@ def kept(
         choices = kind(*arguments, **how).options
         value = value if value is None or isinstance(value, str | list) else str(value)
     # A folder stands in the address as its path: its label says when the run has changed.
-    names = {label: _below_outputs(each) if isinstance(each, Path) else label for label, each in choices.items()}
+    names = {label: below_outputs(each) if isinstance(each, Path) else label for label, each in choices.items()}
 
     def remember(chosen: Any) -> None:
         if choices and isinstance(chosen, list):
@@ -73,7 +73,8 @@ def kept(
     return kind(*arguments, **how, value=value, on_change=remember)
 
 
-def _below_outputs(folder: Path) -> str:
+def below_outputs(folder: Path) -> str:
+    """A folder as the address and the menus name it: below the outputs folder, or in full where it is elsewhere."""
     return str(folder.relative_to(outputs_folder())) if folder.is_relative_to(outputs_folder()) else str(folder)
 
 

@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import NAMED_RULES, Rules
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.satisfaction import request_named
-from discover_lib.runs.units import units_of
 from discover_lib.tasks.told import cost_told, stage_table
 from discover_lib.tasks.waist import Lines, Report
 from workbench.parts import report_html
@@ -25,7 +23,7 @@ from workbench.views.html import EMPTY, Markup, error_line, leave_out_sheet, sta
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.runs.options import RunOptions
-    from discover_lib.runs.plan import Plan, Stage
+    from discover_lib.runs.plan import Stage
 
 MODEL = "a language model"
 ADDRESS_VARIABLE = "DISCOVER_API_BASE"  # prefills the address of one's own server
@@ -175,23 +173,6 @@ def read_choice(values: Mapping[str, Any] | None) -> Choice:
     if asked:
         _ = choice.client_settings
     return choice
-
-
-def conversation_plan(tree: IntentTree, domain: str, rules: Rules, turns: int, choice: Choice, assistant: str) -> Plan:
-    """What one conversation will take, before anything is spent."""
-    from discover_lib.runs.options import LaidOut, RunOptions
-    from discover_lib.runs.plan import plan_run
-
-    trees = {"this one": (domain, tree)}
-    options = RunOptions((assistant,), turns=turns, rules=rules, **choice.roles)
-    return plan_run(LaidOut(options, trees, tuple(units_of(options, trees)), {}), settings=choice.client_settings)
-
-
-def builder_stages(choice: Choice) -> list[Stage]:
-    """What building one tree will take, stage by stage."""
-    from discover_lib.runs.plan import building_stages
-
-    return list(building_stages(choice.builder, choice.client_settings))
 
 
 def run_plan(options: RunOptions, domains: Sequence[str], choice: Choice) -> Markup:

@@ -20,7 +20,7 @@ from discover_lib.core.simulator import UserSimulator
 from discover_lib.metrics.transcript import in_words, reward_line, transcript
 from discover_lib.tasks.told import tree_lines
 from workbench.controls import domain_labels
-from workbench.sources import Settings, assistant_names, miniature_artifacts
+from workbench.sources import assistant_names, miniature_artifacts
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup
 
@@ -84,19 +84,16 @@ def _turn(turn: Turn) -> Markup:
     return show.panel(f"Turn {turn.index}", show.bubble("assistant", show.rich_text(turn.reply.text)), earned, answer)
 
 
-def _users(settings: Settings) -> dict[str, str]:
-    """The users that a menu offers: those of the domain, and always the one in use."""
-    offered = miniature_artifacts(settings.domain)
-    return offered if settings.artifact in offered.values() else {**offered, settings.artifact: settings.artifact}
-
-
 def with_controls(player: StagePlayer) -> Any:
     """A stage below controls of ipywidgets: domain, user, assistant, rules and turn; the controls follow the stage."""
     import ipywidgets
 
+    from workbench.pages import conversation_page
+
     used, following = player.session.settings, False
+    users = conversation_page.artifacts(player.session, used.source, used.domain)
     domain = ipywidgets.Dropdown(options=domain_labels(), value=used.domain, description="Domain")
-    user = ipywidgets.Dropdown(options=_users(used), value=used.artifact, description="User")
+    user = ipywidgets.Dropdown(options=users, value=used.artifact, description="User")
     assistant = ipywidgets.Dropdown(options=assistant_names(), value=used.assistant, description="Assistant")
     rules = ipywidgets.Dropdown(options=list(NAMED_RULES), value=used.rules, description="Rules")
     turn = ipywidgets.IntSlider(value=player.session.cursor, max=used.turns, description="Turn")
@@ -105,7 +102,8 @@ def with_controls(player: StagePlayer) -> Any:
         nonlocal following
         settings, following = player.session.settings, True
         domain.value = settings.domain
-        user.options, user.value = _users(settings), settings.artifact
+        user.options = conversation_page.artifacts(player.session, settings.source, settings.domain)
+        user.value = settings.artifact
         assistant.value, rules.value = settings.assistant, settings.rules
         turn.max = max(len(player.session.conversation.turns), settings.turns)
         turn.value = player.session.cursor

@@ -154,6 +154,14 @@ def listing(
     )
 
 
+def selected(table: Any, hint: str) -> dict[str, Any]:
+    """The selected row of a `listing`. The cell ends with the hint where no row is selected."""
+    import marimo as mo
+
+    mo.stop(not table.value, mo.md(hint))
+    return table.value[0]
+
+
 def _shown_cell(value: Any) -> Any:
     import marimo as mo
 

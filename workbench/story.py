@@ -83,11 +83,6 @@ def column(part: Part, conversation: Conversation, imagine: Imagine) -> dict[str
     return {"key": part.key, "about": part.about, "lesson": part.lesson, "moments": moments}
 
 
-def _has_options(reply: str) -> bool:
-    """Whether a reply shows several options side by side."""
-    return max(map(reply.count, ("<blockquote", "dl-figure"))) > 1
-
-
 def _moment(conversation: Conversation, turn: Turn | None, imagine: Imagine) -> dict[str, Any]:
     tree = conversation.tree
     state = conversation.state_after(turn.index if turn else 0)
@@ -97,7 +92,7 @@ def _moment(conversation: Conversation, turn: Turn | None, imagine: Imagine) -> 
     reply = str(rich_text(turn.reply.text)) if turn else ""
     return {
         "reply": reply,
-        "options": _has_options(reply),
+        "options": max(map(reply.count, ("<blockquote", "dl-figure"))) > 1,  # side by side
         "user": str(rich_text(turn.user_message)) if turn and turn.user_message is not None else "",
         "states": {key: level_name(state[key]) for key in tree.intents},
         "moved": list(moved),

@@ -37,8 +37,8 @@ def choose_step(card):
 @app.cell
 def show_step(USER, card, cards, guess_form, leak, length, pairs_table, step, told_so_far, why):
     steps = {
-        "Length": lambda: cards.posed("length", length, cards.html(pairs_table())),
-        "Leaks": lambda: cards.posed("leak", leak, cards.map_of(USER), cards.html(told_so_far())),
+        "Length": lambda: cards.posed("length", length, cards.displayed(pairs_table())),
+        "Leaks": lambda: cards.posed("leak", leak, cards.map_of(USER), cards.displayed(told_so_far())),
     }
     card.show(step.value, guess_form, why, steps)
     return

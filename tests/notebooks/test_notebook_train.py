@@ -21,7 +21,6 @@ from workbench.controls import MODEL
 from workbench.echo import train_command
 from workbench.pages import train_page
 from workbench.pages.train_page import Judging
-from workbench.views import training as show_training
 
 pytestmark = pytest.mark.slow
 
@@ -120,14 +119,6 @@ def test_a_gpu_has_a_price_with_and_without_unsloth() -> None:
     defined = untouched()
     title, shown = train_page.gpu_price(defined["settings"])
     assert title == "On a GPU: fits on t4" and "tokens per update" in shown.text
-
-
-def test_held_out_loss_that_turns_is_said() -> None:
-    falling = [{"step": step, "eval_loss": 2 - step / 100} for step in range(10, 60, 10)]
-    assert show_training.turning(falling) == ""
-    rising = [*falling, *({"step": step, "eval_loss": 1.6 + step / 100} for step in range(60, 100, 10))]
-    said = show_training.turning(rising, 16)
-    assert "Overfitting since update 50" in said and "trained on 16 rows" in said
 
 
 def form(**values: Any) -> dict[str, Any]:

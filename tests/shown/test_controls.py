@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from discover_lib.core.rules import Rules
+from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions
+from discover_lib.runs.plan import building_stages
 from workbench.controls import (
     MODEL,
     Choice,
     ChoiceError,
-    builder_stages,
     chooser,
     evaluation_menus,
     plan_table,
@@ -66,9 +67,9 @@ def test_what_cannot_be_used_is_one_line(given: dict[str, Any], said: str) -> No
 
 def test_an_unknown_price_is_said_and_a_known_one_added_up() -> None:
     assert read_choice(None) == Choice()
-    unknown = plan_table(builder_stages(Choice(builder="openai/m", api_base="http://x/v1")), "")
+    unknown = plan_table(list(building_stages("openai/m", ClientSettings(api_base="http://x/v1"))), "")
     assert "unknown" in unknown and "and what openai/m costs" in unknown
-    assert "$" in plan_table(builder_stages(Choice(builder="anthropic/claude-sonnet-4-5")), "")
+    assert "$" in plan_table(list(building_stages("anthropic/claude-sonnet-4-5", ClientSettings())), "")
 
 
 def test_an_evaluation_asks_for_the_papers_request_where_it_is_chosen() -> None:

@@ -17,6 +17,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.train.grpo import group_of
 from workbench.carried import kept
+from workbench.controls import displayed
 from workbench.lessons.checks import GROUP, STEPPED, earned
 from workbench.lessons.exercise import MAX_TEXT, Outcome, answered, hand_in, tree_of
 from workbench.lessons.exercises import CARDS, EXERCISES
@@ -108,7 +109,7 @@ class Card:
         if title == PREDICT:
             return self._predicting(guess_form, guess)
         if not guess:
-            return html(show.quiet("Guess first. Then the other steps open."))
+            return displayed(show.quiet("Guess first. Then the other steps open."))
         return self._explaining(guess, why) if title == EXPLAIN else steps[title]()
 
     def _predicting(self, form: Any, guess: str | None) -> Any:
@@ -249,18 +250,11 @@ def told(outcome: Outcome) -> Markup:
 # -- the figures of steps ----------------------------------------------------------------------------------------------
 
 
-def html(*content: Markup) -> Any:
-    """Markup as marimo shows it."""
-    import marimo as mo
-
-    return mo.Html(show.styled(*content))
-
-
 def watched(story: Any) -> Any:
     """Lesson 1: the words of its story, and the story."""
     import marimo as mo
 
-    return mo.vstack([html(words("undiscovered", "emerging", "discovered", "reward")), story])
+    return mo.vstack([displayed(words("undiscovered", "emerging", "discovered", "reward")), story])
 
 
 def map_of(tree: IntentTree, seed: int = 0) -> Any:
@@ -284,7 +278,7 @@ def earned_at(tau: float) -> Any:
 
     stats = [mo.stat(signed(earned(name, tau)), label=name, bordered=True) for name in ("draft", "verbose", "adaptive")]
     about = tag("p", "Rewards of five replies of each assistant to one user. Move τ.")
-    return mo.vstack([html(about, words("adaptive")), mo.hstack(stats, widths="equal")])
+    return mo.vstack([displayed(about, words("adaptive")), mo.hstack(stats, widths="equal")])
 
 
 def group_shown(fields: Any) -> Markup:

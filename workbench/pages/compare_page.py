@@ -37,8 +37,8 @@ from workbench.carried import address, address_of, kept
 from workbench.controls import displayed, in_a_row
 from workbench.echo import run_command
 from workbench.jobs import configuration_of, find_runs, own_trees_of, run_label
-from workbench.panel import EvaluatedRun, RunPanel, evaluation_panel
-from workbench.parts import Scored, listing, plain_table, report_html
+from workbench.panel import EvaluatedRun, RunPanel
+from workbench.parts import Scored, listing, plain_table, report_html, selected
 from workbench.sharing import shared
 from workbench.views import audit_parts, charts, score_parts
 from workbench.views import conversation_parts as show
@@ -52,13 +52,6 @@ TABS = ("Turn by turn", "Pairs", "Basis", "Near misses", "Other rules", "Runs", 
 
 
 # -- the run and its scores --------------------------------------------------------------------------------------------
-
-
-def need_scores(run: EvaluatedRun) -> None:
-    """End the cell with a line where there is no score yet."""
-    import marimo as mo
-
-    mo.stop(not run.scores, displayed(run.missing))
 
 
 def page_menus(scores: Sequence[ConversationScores]) -> Any:
@@ -89,11 +82,17 @@ def measure_of(chosen: Mapping[str, Any]) -> Measure:
     return next(each for each in MEASURES if each.label == label)
 
 
-def pool_of(scores: Sequence[ConversationScores], chosen: Mapping[str, Any]) -> Pool:
-    """The conversations that count. The cell ends with a line where no user has met all of these assistants."""
+def pool_of(run: EvaluatedRun, chosen: Mapping[str, Any]) -> Pool:
+    """The conversations that count.
+
+    The cell ends with a line where no conversation is scored, or no user has met all of these assistants.
+    """
     import marimo as mo
 
-    inside = [each for each in scores if each.assistant in chosen["pool"] and chosen["domain"] in (ALL, each.domain)]
+    mo.stop(not run.scores, displayed(run.missing))
+    inside = [
+        each for each in run.scores if each.assistant in chosen["pool"] and chosen["domain"] in (ALL, each.domain)
+    ]
     mo.stop(not inside, mo.md("Choose at least one assistant."))
     pool = Pool(inside, chosen["leave_out"])
     mo.stop(not pool.shared(), mo.md("No user has finished a conversation with every assistant yet."))
@@ -174,14 +173,6 @@ def about_the_table(compared: Compared) -> Any:
 # -- the conversations behind a number ---------------------------------------------------------------------------------
 
 
-def assistant_of(table: Any) -> str:
-    """The assistant of the selected row. The cell ends with a hint where no row is selected."""
-    import marimo as mo
-
-    mo.stop(not table.value, mo.md("*Select an assistant to see its conversations here.*"))
-    return table.value[0]["assistant"]
-
-
 def against_menu(compared: Compared, ours: str) -> Any:
     """A rival on the same users."""
     import marimo as mo
@@ -211,8 +202,6 @@ def behind(compared: Compared, ours: str, theirs: str) -> Any:
             row |= {"tokens": sum(each.tokens), "ended": ended}
         rows.append(row)
     key = "difference" if theirs != NOBODY else measure.label
-    if len({row["trial"] for row in rows}) == 1:
-        rows = [{name: cell for name, cell in row.items() if name != "trial"} for row in rows]
     rows.sort(key=lambda row: (row[key] is None, (row[key] or 0.0) * (1 if theirs == NOBODY else -1)))
     span = charts.Span(min([0.0, *(row[key] or 0.0 for row in rows)]), max([0.0, *(row[key] or 0.0 for row in rows)]))
     drawn = [row | {key: "left out" if row[key] is None else Scored.bar(row[key], measure, span)} for row in rows]
@@ -221,10 +210,8 @@ def behind(compared: Compared, ours: str, theirs: str) -> Any:
 
 def open_sides(compared: Compared, table: Any, theirs: str) -> list[tuple[score_parts.Side, Assessment | None]]:
     """The selected conversation, and with a rival its conversation with the same user."""
-    import marimo as mo
-
-    mo.stop(not table.value, mo.md("*Select a conversation to read it.*"))
-    scores = next(each for each in compared.pool.scores if each.place == table.value[0]["no."])
+    number = selected(table, "*Select a conversation to read it.*")["no."]
+    scores = next(each for each in compared.pool.scores if each.place == number)
     places = {scores.assistant: scores.place}
     if theirs != NOBODY:
         places[theirs] = compared.pool.by_user[theirs][scores.unit].place
@@ -385,13 +372,6 @@ def rules_view(compared: Compared, mapping: Any) -> Any:
     return displayed(report_html(Report(tuple(sensitivity_told(changes)))))
 
 
-def mapping_button() -> Any:
-    """The button that scores a run again under other rules."""
-    import marimo as mo
-
-    return mo.ui.run_button(label="Score under other rules")
-
-
 def runs_view(compared: Compared) -> Any:
     """All stored runs, and the facts of the open one."""
     import marimo as mo
@@ -494,8 +474,3 @@ def settings(menus: Any, making: Making, planned: tuple[str, Markup], shown: Any
     size, cost = planned
     folded = mo.accordion({f"Settings{size}": mo.vstack(rows)})
     return mo.vstack([displayed(cost), folded], gap=0.3) if cost else folded
-
-
-def panel() -> RunPanel:
-    """The panel of the page."""
-    return evaluation_panel("Evaluate")

@@ -16,7 +16,7 @@ from discover_lib.engines.miniature.assistants import POOL, SCRIPTED, about
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.engines.spec import MINIATURE
 from workbench import controls
-from workbench.carried import kept
+from workbench.carried import below_outputs, kept
 from workbench.parts import plain_table
 from workbench.session import Session
 from workbench.sources import (
@@ -78,10 +78,11 @@ def of_run(folder: Path, number: int) -> Settings:
 
     with RunStore.read(folder) as store:
         conversation = store.conversation(number)
-    name = folder.relative_to(outputs_folder()) if folder.is_relative_to(outputs_folder()) else folder
     domain = str(conversation.setting.get("domain") or "svg_drawing")
     rules = conversation.rules.name if conversation.rules.name in NAMED_RULES else "paper"
-    return Settings(source="run", domain=domain, artifact=f"{name}:{number}", rules=rules, seed=conversation.seed)
+    return Settings(
+        source="run", domain=domain, artifact=f"{below_outputs(folder)}:{number}", rules=rules, seed=conversation.seed
+    )
 
 
 def run_rows(folder: Path) -> list[dict[str, Any]]:
@@ -268,12 +269,18 @@ def roles(player: StagePlayer, form: Any) -> dict[str, Any]:
 
 
 def plan(session: Session, choice: Choice) -> Markup:
-    """What a whole conversation will take, where a language model takes part."""
+    """What a whole conversation will take, where a language model takes part, before anything is spent."""
+    from discover_lib.runs.options import LaidOut, RunOptions
+    from discover_lib.runs.plan import plan_run
+    from discover_lib.runs.units import units_of
+
     if not session.settings.models:
         return quiet("No language model takes part, so this costs nothing.")
     conversation, used = session.conversation, session.settings
-    domain = conversation.setting.get("domain", "")
-    forecast = controls.conversation_plan(session.tree, domain, conversation.rules, used.turns, choice, used.assistant)
+    trees = {"this one": (conversation.setting.get("domain", ""), session.tree)}
+    options = RunOptions((used.assistant,), turns=used.turns, rules=conversation.rules, **choice.roles)
+    laid_out = LaidOut(options, trees, tuple(units_of(options, trees)), {})
+    forecast = plan_run(laid_out, settings=choice.client_settings)
     return controls.plan_table(
         forecast.stages, f"Estimate for a conversation of {used.turns} turns: expected (low to high)"
     )
@@ -287,8 +294,7 @@ def rules_line(session: Session) -> str:
         return f"{about}. {session.conversation.setting.get('note', '')}."
     if used.models:
         spent = session.calls.line
-        who = f"judge: {used.judge}, voice: {used.voice}, assistant: {used.assistant}"
-        return f"{about}; seed {used.seed}. {who}. {spent}{'.' if spent else ''}"
+        return f"{about}; seed {used.seed}. Roles: {who_plays(session)}. {spent}{'.' if spent else ''}"
     return (
         f"{about}; seed {used.seed}. Miniature: the built-in environment without a language model. Every number "
         f"is computed."

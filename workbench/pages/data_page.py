@@ -12,9 +12,10 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import REASONS, Filters, Sieved, Source, make_rows, write_rows
-from discover_lib.dataset.lengths import Table3
+from discover_lib.dataset.lengths import Table3, length_line
 from discover_lib.dataset.preview import QWEN
 from discover_lib.dataset.rows import Example, LabelledTurn, RowOptions, token_count
+from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.runs.options import RunOptions, RunOptionsError
 from workbench.carried import base_rules, kept, rule_sliders, rules_menu, rules_set
 from workbench.controls import (
@@ -31,9 +32,11 @@ from workbench.echo import export_command, run_command, shown_path
 from workbench.jobs import configuration_of
 from workbench.panel import FIRST_SYNTHESIS, RunPanel, SynthesisedRun
 from workbench.parts import listing
+from workbench.parts import selected as selected
 from workbench.views import conversation_parts as show
 from workbench.views import pair_parts as show_pairs
 from workbench.views.audit_parts import certificate_chip
+from workbench.views.charts import dots
 
 KINDS = {"preference pairs": "preference", "SFT conversations": "sft", "GRPO prompts": "prompt"}
 TABS = ("Pairs", "Rows", "Files")
@@ -158,7 +161,11 @@ def widest(turns: Sequence[Pair]) -> Pair:
 
 def one_pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Any:
     """The user's words, the chosen and the rejected reply with what they earned, and the reason."""
-    return displayed(show_pairs.first_look(conversation, labelled, rules))
+    turn, sides = labelled.turn, show_pairs.sides_of(labelled)
+    said = show.tag("div", conversation.messages(turn.index - 1)[-1].content, class_="dl-text")
+    replies = show.beside(*(show_pairs.side(name, each, rules) for name, each in sides))
+    reason = show.tag("p", show_pairs.why(labelled, rules), class_="dl-told dp-why")
+    return displayed(show.tag("div", show.bubble("user", said), class_="dl-chat"), replies, reason)
 
 
 def whole_pair(turns: Sequence[Pair], place: int, rules: Rules) -> Any:
@@ -171,12 +178,21 @@ def whole_pair(turns: Sequence[Pair], place: int, rules: Rules) -> Any:
 
 def length_check(sieved: Sieved) -> Any:
     """How often the longer reply is chosen among the pairs that are kept, in words."""
-    return displayed(show_pairs.length_told(sieved.kept))
+    pairs = [each.provenance for each in sieved.kept]
+    if not pairs:
+        return displayed(show.quiet("No pair is kept, so lengths cannot be compared."))
+    return displayed(show.tag("p", length_line(pairs), class_="dp-why"))
 
 
 def table_3_view(table: Table3, rules: Rules) -> Any:
     """The paper's Table 3: how many turns each assistant won, as a bar, and the whole table."""
-    return displayed(show_pairs.table_3(table, rules))
+    price = f"λ = {rules.lam:g}, τ = {rules.tau:g} {rules.token_unit}"
+    caption = f"Rewards: mean ± sd over turns [95% interval over artifacts]; {rules.name} rules, {price}"
+    counts = {**table.wins, "several share it": table.shared, "tie, no pair": table.ties}
+    turns = sum(counts.values())
+    won = {name: Estimate(count / turns, None, None, turns, turns) for name, count in counts.items() if count}
+    chart = dots(won, "share of the turns won", shown=percent, to_one=True)
+    return displayed(chart, show.more("The whole table", show.table(("", ""), list(table.rows()), caption)))
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -212,14 +228,6 @@ def pairs_table(examples: Sequence[Example], sieved: Sieved) -> Any:
 
 def _said(reasons: Sequence[str]) -> str:
     return ", ".join(reason.replace("_", " ") for reason in reasons)
-
-
-def opened(table: Any, asked: str) -> int:
-    """The place of the row that is selected in a table; the cell ends with the line `asked` where no row is."""
-    import marimo as mo
-
-    mo.stop(not table.value, mo.md(asked))
-    return table.value[0]["#"]
 
 
 def rows_table(examples: Sequence[Example], sieved: Sieved) -> Any:

@@ -523,6 +523,8 @@ class ModelBuild:
         """Title → the form, the price before any cost, and the requirements and the map of the built tree."""
         import marimo as mo
 
+        from discover_lib.runs.plan import building_stages
+
         choice, trouble = controls.Choice(), EMPTY
         try:
             choice = self._choice()
@@ -531,7 +533,8 @@ class ModelBuild:
         parts: list[Any] = [self._form, mo.Html(styled(trouble))]
         if choice.builder != controls.MINIATURE:
             caption = "Estimate for one tree of an artifact of about 800 tokens: expected (low to high)"
-            parts.append(mo.Html(styled(controls.plan_table(controls.builder_stages(choice), caption))))
+            asked = list(building_stages(choice.builder, choice.client_settings))
+            parts.append(mo.Html(styled(controls.plan_table(asked, caption))))
             build = mo.ui.button(label="Build the tree", on_click=lambda _: self._press())
             stop = mo.ui.button(label="Stop", on_click=lambda _: self._stop.set())
             line = "Building the tree …" if self._errand.running else self.calls.line

@@ -26,7 +26,7 @@ from workbench.story import PEOPLE as PEOPLE
 from workbench.story import WHO_PLAYS, six_rules
 from workbench.story import story_widget as story_widget
 from workbench.views import conversation_parts as show
-from workbench.views.html import Markup, plain_list, rich_text, tag
+from workbench.views.html import Markup, rich_text, tag
 from workbench.views.moments import brief
 
 ASSISTANTS = ("ask", "draft", "options", "adaptive")  # whom one may meet
@@ -288,7 +288,7 @@ def _film(place: int, game: Game) -> Markup:
         tag("li", tag("b", str(number)), brief(reply.text)) for number, (_, reply) in enumerate(game.chats[place], 1)
     ]
     head = f"Assistant {place + 1} ({'AB'[place]} on the map) was {game.assistants[place]}"
-    return show.panel(head, plain_list(frames, "ol", class_="bu-film"))
+    return show.panel(head, tag("ol", *frames, class_="bu-film"))
 
 
 def target_map(game: Game) -> IntentMap:

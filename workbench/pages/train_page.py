@@ -23,7 +23,7 @@ from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.train.access import Access
 from discover_lib.train.backend import missing_libraries
-from discover_lib.train.comparison import before_and_after, checkpoints, conversations, follow, followed, found, replies
+from discover_lib.train.comparison import before_and_after, checkpoints, follow, followed, found, replies
 from discover_lib.train.data import Row, default_data, load_rows, overlap
 from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, architecture_of, estimate, forecast, plan_stage
 from discover_lib.train.recipes import Recipe, assignments
@@ -48,7 +48,6 @@ from workbench.views import pair_parts as show_pairs
 from workbench.views import training as show_training
 from workbench.views.charts import dots
 from workbench.views.html import EMPTY, chip, tag
-from workbench.views.moments import brief
 
 STAGES = {"SFT: imitate": "sft", "DPO: prefer": "dpo", "GRPO: be rewarded": "grpo"}
 TINY, OTHER = "tiny (0.6 million parameters, included)", "another model"
@@ -332,9 +331,7 @@ def loss_curve(panel: TrainingPanel) -> Any:
     if status.going and not logged:
         return displayed(show.quiet("The loss appears here after the first update."))
     curve = show_training.main_curve(logged, status.total_steps, status.resumed, run_before(panel))
-    result = panel.job.result() if panel.job and status.state == "finished" else {}
-    turned = show_training.turning(logged, result.get("rows"))
-    return displayed(curve + turned + show_training.alarm_lines(logged))
+    return displayed(curve, show_training.alarm_lines(logged))
 
 
 def run_before(panel: TrainingPanel) -> Sequence[Mapping[str, Any]]:
@@ -412,27 +409,6 @@ def all_curves(panel: TrainingPanel) -> Any:
     return displayed(kept_round, show_training.curves(logged, status.total_steps, status.resumed, main))
 
 
-def samples_table(panel: TrainingPanel) -> Any:
-    """Everything that the model wrote while it trained, with what each reply earned where a judge heard it."""
-    import marimo as mo
-
-    samples = [(line, each) for line in (panel.job.samples() if panel.job else ()) for each in line["replies"]]
-    judged = any(each.get("reward") is not None for _, each in samples)
-    lines = [
-        {
-            "update": line["step"],
-            "user": line["prompt"][-1]["content"],
-            "reply": displayed(brief(each["text"])),
-            "tokens": each["n_tokens"],
-            **({"reward": each.get("reward")} if judged else {}),
-        }
-        for line, each in samples
-    ]
-    if not lines:
-        return mo.md("No sample was written yet; the recipe’s `sample_steps` sets how often.")
-    return plain_table(lines, page_size=5)
-
-
 def row_slider(rows: Sequence[Row]) -> Any:
     """Which row is shown, from 1."""
     import marimo as mo
@@ -490,8 +466,8 @@ def talk_before_and_after(talk: Any) -> Any:
     if not talks:
         return displayed(show.quiet("Earlier conversations are part of the repository."))
     title, both = talks[min(talk.value, len(talks)) - 1]
-    note = show.quiet(f"Made earlier: {title}. {show_training.ONE_EACH}", small=True)
-    return displayed(show_training.before_after(both), note)
+    note = f"Made earlier: {title}. One conversation each is an illustration. To measure, use the page Compare."
+    return displayed(show_training.before_after(both), show.quiet(note, small=True))
 
 
 def sides(panel: TrainingPanel) -> dict[str, str]:
@@ -526,7 +502,7 @@ def ask_both(panel: TrainingPanel) -> Any:
 
 
 def meet_both(panel: TrainingPanel, users: int = MEASURED) -> Any:
-    """The share that users of the evaluation split discover before and after the open run, and a conversation each."""
+    """The share that users of the evaluation split discover before and after the open run."""
     import marimo as mo
 
     job = panel.job
@@ -538,8 +514,5 @@ def meet_both(panel: TrainingPanel, users: int = MEASURED) -> Any:
     with mo.status.progress_bar(total=2 * users, title="Conversations", remove_on_exit=True) as bar:
         for name, step in ends.items():
             shares[name] = found(run, step, domain, users, on_done=lambda _: bar.update())
-    tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
-    talks = conversations(sides(panel), domain, tree, seed=0)
     title = f"Share of the hidden intents discovered, {users} users that no model was trained on, 95% interval"
-    chart = dots({name: each for name, each in shares.items() if each}, title, to_one=True)
-    return displayed(chart, show_training.before_after(talks), show.quiet(show_training.ONE_EACH))
+    return displayed(dots({name: each for name, each in shares.items() if each}, title, to_one=True))

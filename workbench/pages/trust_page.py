@@ -36,7 +36,7 @@ from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.runs.units import plan_units, run_unit
 from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
 from discover_lib.tasks.agree import told as told_agreement
-from discover_lib.tasks.certify import certify, told, trust_in
+from discover_lib.tasks.certify import told, trust_in
 from discover_lib.tasks.leaks import Audit, finished_conversations, told_leaks
 from discover_lib.tasks.safety import Safety, exposure, offered, rule_for
 from discover_lib.tasks.waist import Report
@@ -44,7 +44,7 @@ from workbench.carried import kept
 from workbench.controls import displayed
 from workbench.jobs import find_runs, labelled
 from workbench.panel import TaskPanel
-from workbench.parts import listing, plain_table, quoted, report_html
+from workbench.parts import listing, plain_table, quoted, report_html, selected
 from workbench.views import audit_parts, charts
 from workbench.views import conversation_parts as show
 from workbench.views.theme import looks
@@ -139,11 +139,6 @@ def read_conversations(folder: Path | None) -> Talks:
 
 
 # -- honest ------------------------------------------------------------------------------------------------------------
-
-
-def certifier() -> TaskPanel:
-    """The panel that validates the user of a run."""
-    return TaskPanel(certify, given=["run"], begin="Validate this user")
 
 
 def validation(panel: TaskPanel, count: int, folder: Path | None) -> Any:
@@ -248,10 +243,7 @@ def dispute_table(labels: Sequence[Label]) -> Any:
 
 def dispute(labels: Sequence[Label], talks: Talks, table: Any) -> Any:
     """The selected disagreement: the reply, the intent, and the reasons of each judge."""
-    import marimo as mo
-
-    mo.stop(not table.value, mo.md("*Select a disagreement to read it.*"))
-    one = disagreements(labels)[table.value[0]["#"]]
+    one = disagreements(labels)[selected(table, "*Select a disagreement to read it.*")["#"]]
     return displayed(audit_parts.disagreement(one, talks[one.conversation]))
 
 
@@ -385,8 +377,5 @@ def offer_table(talks: Sequence[Conversation], depth: int) -> Any:
 
 def offer(talks: Sequence[Conversation], table: Any) -> Any:
     """The selected conversation up to the turn of the first offer."""
-    import marimo as mo
-
-    mo.stop(not table.value, mo.md("*Select a conversation to read it.*"))
-    row = table.value[0]
+    row = selected(table, "*Select a conversation to read it.*")
     return displayed(show.panel("Conversation", show.chat(talks[row["#"]], row["turn"])))

@@ -241,8 +241,9 @@ def codebook_lines(study: Study) -> list[str]:
 
 def write_pack(study: Study, folder: Path) -> list[Path]:
     """Write the information sheet, the consent, the debrief and the codebook."""
+    entries = [f"**{head}.** {text}" for head, text in information(study).items()]
     sheets = {
-        "information.md": _sheet(f"Information: {study.title}", information(study)),
+        "information.md": [f"# Information: {study.title}", *(line for each in entries for line in ("", each))],
         "consent.md": [f"# Consent: {study.title}", "", AGREEMENT],
         "debrief.md": ["# Debrief", "", debrief_text(study) or "The study withheld no information."],
         "codebook.md": codebook_lines(study),
@@ -250,7 +251,3 @@ def write_pack(study: Study, folder: Path) -> list[Path]:
     for name, lines in sheets.items():
         write_text_lines(folder / name, lines)
     return [folder / name for name in sheets]
-
-
-def _sheet(title: str, entries: dict[str, str]) -> list[str]:
-    return [f"# {title}", *(line for head, text in entries.items() for line in ("", f"**{head}.** {text}"))]

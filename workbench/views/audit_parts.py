@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from discover_lib.base.files import outputs_folder
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.agreement import KIND, Disagreement
 from discover_lib.metrics.intervals import Estimate
@@ -21,6 +20,7 @@ from discover_lib.tasks.certify import trust_in
 from discover_lib.tasks.leaks import told_failures
 from discover_lib.tasks.safety import HEAD, MEANING, Safety, row_of
 from discover_lib.tasks.waist import Chart, Report, Table
+from workbench.carried import below_outputs
 from workbench.parts import report_html
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, chip, part, signed, tag
@@ -37,9 +37,10 @@ def certificate_chip(folder: Path) -> Markup:
         if trust.missing
         else words.get(trust.result, ("validation undecided", "emerging"))
     )
-    run = folder.relative_to(outputs_folder()) if folder.is_relative_to(outputs_folder()) else folder
     return tag(
-        "a", chip(text, tone, title=trust.missing or trust.line), href=f"/?file=7_trust.py&run={quote(str(run))}"
+        "a",
+        chip(text, tone, title=trust.missing or trust.line),
+        href=f"/?file=7_trust.py&run={quote(below_outputs(folder))}",
     )
 
 
@@ -78,9 +79,9 @@ def safety_told(results: Sequence[Safety]) -> Report:
 
 
 def run_view(folder: Path) -> Markup:
-    """Settings, progress and cost of a run, its failures with the answers that came back, and its model calls."""
+    """Settings, progress and cost of a run, and its failures with the answers that came back."""
     with RunStore.read(folder) as store:
-        configuration, counts, lengths = store.configuration, store.counts(), store.calls.lengths()
+        configuration, counts = store.configuration, store.counts()
         calls, failed = closing_lines(store), failures_of_run(store)
     players = ", ".join(f"{role}: {who}" for role, who in configuration.get("engine", {}).items())
     how_far = f"{counts.finished} of {counts.units} conversations finished, {counts.turns} turns"
@@ -93,10 +94,7 @@ def run_view(folder: Path) -> Markup:
         ("How far", how_far),
         ("Calls", "; ".join(calls) or "no model was called"),
     )
-    asked = [(purpose, f"{count:,}", f"{into:,.0f}", f"{out:,.0f}") for purpose, (count, into, out) in lengths.items()]
-    head = ("Purpose", "Calls", "Tokens in, mean", "Tokens out, mean")
-    called = (Table(head, tuple(asked)),) if asked else ()
-    return report_html(Report((Table(("", ""), told), *told_failures(failed), *called)))
+    return report_html(Report((Table(("", ""), told), *told_failures(failed))))
 
 
 def listing(rows: Sequence[Listed], flawed: Mapping[int, int]) -> Markup:

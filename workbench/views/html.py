@@ -158,11 +158,6 @@ def more(summary: str, *content: Markup) -> Markup:
     return tag("details", tag("summary", summary), *content, class_="dl-more")
 
 
-def plain_list(items: Iterable[Markup], kind: str = "ul", **attributes: str) -> Markup:
-    """Finished items without bullets."""
-    return tag(kind, *items, **({"class_": "dl-plain"} | attributes))
-
-
 def progress(share: float) -> Markup:
     """A bar that is filled from 0 to 1."""
     return tag("div", tag("i", style=f"width:{min(1.0, share):.1%}"), class_="dl-progress")
@@ -182,16 +177,12 @@ def beside(*fragments: Markup) -> Markup:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "", class_: str | None = None) -> Markup:
-    """A table of texts and fragments in a frame that scrolls."""
+    """A table of texts and fragments in a frame that scrolls sideways, by keyboard too."""
     columns = (tag("th", text, scope="col") for text in head)
     body = (tag("tr", *(tag("td", cell) for cell in row)) for row in rows)
     title = tag("caption", caption) if caption else EMPTY
-    return scrolling(tag("table", title, tag("thead", tag("tr", *columns)), tag("tbody", *body), class_=class_))
-
-
-def scrolling(wide: Markup) -> Markup:
-    """Something wide in a frame that scrolls sideways, by keyboard too."""
-    return tag("div", wide, class_="dl-scroll", tabindex=0)
+    whole = tag("table", title, tag("thead", tag("tr", *columns)), tag("tbody", *body), class_=class_)
+    return tag("div", whole, class_="dl-scroll", tabindex=0)
 
 
 # -- texts and drawings ------------------------------------------------------------------------------------------------

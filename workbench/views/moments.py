@@ -130,10 +130,6 @@ def _known_turn(
     return path[place] if known is turn or known == turn else None
 
 
-def _total(turns: Iterable[Turn]) -> float:
-    return round(sum(turn.candidate.reward.total for turn in turns if turn.candidate.reward), 6)
-
-
 # -- a moment: the state after a turn, and what the reply did ----------------------------------------------------------
 
 
@@ -162,7 +158,6 @@ def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
         "flaws": "; ".join(FLAWS.get(flaw, flaw) for flaw in turn.flaws),
         "tokens": turn.reply.n_tokens,
         "worth": _worth(candidate),
-        "asked": list(turn.focus),
         "receipt": _receipt(conversation, turn),
         "judge": _judge(candidate),
         "reasons": reasons_of(turn),
@@ -208,7 +203,7 @@ def _view(turn: Turn) -> dict[str, Any]:
     """What the user may say now, and how."""
     pursuing = turn.view.pursuing
     state, manner = SAYABLE[pursuing] if pursuing else ("", "Nothing is missing anymore.")
-    return {"state": state, "manner": manner, "items": list(turn.view.items), "achieved": list(turn.view.achieved)}
+    return {"state": state, "manner": manner, "items": list(turn.view.items)}
 
 
 def first_words(text: str) -> str:
@@ -280,7 +275,6 @@ def _touched(conversation: Conversation, turn: Turn, touches: Sequence[Touch], c
         "halo": [each.intent_id for each in touches if each.why in ("elsewhere", "waits")],
         "repeated": repeated,
         "about": about,
-        "root": turn.focus[0] if turn.focus else None,
         "complete": complete,
     }
 
@@ -323,9 +317,7 @@ def considered_of(tree: IntentTree, candidates: Sequence[Candidate], about: Mapp
 
 
 def _pairs(strips: Sequence[Strip]) -> list[dict[str, Any]]:
-    if len(strips) > SIDE_BY_SIDE_AT_MOST:
-        strips = strips[:SIDE_BY_SIDE_AT_MOST]
-    places = range(len(strips))
+    places = range(min(len(strips), SIDE_BY_SIDE_AT_MOST))
     return [_pair(strips, one, other) for one in places for other in places if one < other]
 
 
@@ -362,7 +354,8 @@ def _course(strip: Strip) -> str:
     found = len(talk.state_after(len(turns)).discovered) - len(talk.start.discovered)
     count = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
     told = f"{found} of {hidden} hidden intents after {count}"
-    return f"{strip.name} has {told} ({length}, reward {signed(_total(turns))})"
+    earned = round(sum(turn.candidate.reward.total for turn in turns if turn.candidate.reward), 6)
+    return f"{strip.name} has {told} ({length}, reward {signed(earned)})"
 
 
 # -- markup as nodes ---------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""HTML fragments for training data: a pair, Table 3, the text with its loss, and lengths."""
+"""HTML fragments for training data: a pair, and the text with its loss."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.reward import reward
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import REASONS
-from discover_lib.dataset.lengths import Table3, length_line
 from discover_lib.dataset.preview import Piece
-from discover_lib.dataset.rows import Example, LabelledTurn
-from discover_lib.metrics.intervals import Estimate, percent
+from discover_lib.dataset.rows import LabelledTurn
+from discover_lib.metrics.intervals import percent
 from workbench.views import conversation_parts as show
-from workbench.views.charts import dots
-from workbench.views.html import Markup, chip, joined, more, quiet, tag
+from workbench.views.html import Markup, chip, joined, quiet, tag
 from workbench.views.html import styled as styled
-from workbench.views.theme import looks
 
 # -- a pair, opened up -------------------------------------------------------------------------------------------------
 
@@ -30,27 +27,18 @@ def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Ma
         rules: those that the label was made under.
     """
     turn, label = labelled.turn, labelled.label
-    shown = _sides(labelled) or [(f"candidate {place + 1}", each) for place, each in enumerate(turn.candidates)]
+    shown = sides_of(labelled) or [(f"candidate {place + 1}", each) for place, each in enumerate(turn.candidates)]
     parts = [
         tag("p", why(labelled, rules), class_="dl-told dp-why", data_tone="open" if label.problem else None),
         show.panel("The message that both replies answer", show.chat(conversation, turn.index - 1), latest=True),
-        show.beside(*(_side(name, each, rules) for name, each in shown)),
+        show.beside(*(side(name, each, rules) for name, each in shown)),
         show.beside(*(show.panel("Receipt", receipt(conversation, turn, each, rules)) for _, each in shown)),
     ]
     others = [each for each in turn.candidates if all(each is not side for _, side in shown)]
     if others:
-        cards = (_side("not used", each, rules) for each in others)
+        cards = (side("not used", each, rules) for each in others)
         parts.append(show.panel("The other candidates", show.beside(*cards)))
     return joined(parts)
-
-
-def first_look(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Markup:
-    """One pair at a glance: what the user had said, both replies with what they earned, and why one is chosen."""
-    turn, sides = labelled.turn, _sides(labelled)
-    said = tag("div", conversation.messages(turn.index - 1)[-1].content, class_="dl-text")
-    replies = show.beside(*(_side(name, each, rules) for name, each in sides))
-    reason = tag("p", why(labelled, rules), class_="dl-told dp-why")
-    return tag("div", show.bubble("user", said), class_="dl-chat") + replies + reason
 
 
 def receipt(conversation: Conversation, turn: Turn, candidate: Candidate, rules: Rules) -> Markup:
@@ -102,7 +90,7 @@ def _name(candidate: Candidate) -> str:
     return candidate.reply.assistant or "this reply"
 
 
-def _sides(labelled: LabelledTurn) -> list[tuple[str, Candidate]]:
+def sides_of(labelled: LabelledTurn) -> list[tuple[str, Candidate]]:
     """The two replies of a label under their names; [] where there is no label."""
     if labelled.label.best is None or labelled.label.worst is None:
         return []
@@ -110,26 +98,12 @@ def _sides(labelled: LabelledTurn) -> list[tuple[str, Candidate]]:
     return list(zip(names, (labelled.best, labelled.worst), strict=True))
 
 
-def _side(name: str, candidate: Candidate, rules: Rules) -> Markup:
+def side(name: str, candidate: Candidate, rules: Rules) -> Markup:
     """One reply of the pair, with its kind and its length."""
     badge = chip(name, "known" if name == "chosen" else "plain")
     kind = candidate.evaluation.kind.replace("_", " ") if candidate.evaluation else "not judged"
     facts = f"{kind}; {show.length_sum(candidate.reply, rules)}"
     return show.part("side", name, _name(candidate), badge, show.rich_text(candidate.reply.text), facts)
-
-
-# -- Table 3, filters --------------------------------------------------------------------------------------------------
-
-
-def table_3(table: Table3, rules: Rules) -> Markup:
-    """The paper's Table 3 for a run, and which share of the turns each assistant won."""
-    price = f"λ = {rules.lam:g}, τ = {rules.tau:g} {rules.token_unit}"
-    caption = f"Rewards: mean ± sd over turns [95% interval over artifacts]; {rules.name} rules, {price}"
-    counts = {**table.wins, "several share it": table.shared, "tie, no pair": table.ties}
-    turns = sum(counts.values())
-    won = {name: Estimate(count / turns, None, None, turns, turns) for name, count in counts.items() if count}
-    chart = dots(won, "share of the turns won", looks(list(won)), percent, to_one=True)
-    return chart + more("The whole table", show.table(("", ""), list(table.rows()), caption))
 
 
 # -- what a trainer gets -----------------------------------------------------------------------------------------------
@@ -147,14 +121,3 @@ def loss(sequences: Mapping[str, Sequence[Piece]]) -> Markup:
         share = f"{learnt:,} of {total:,} characters have loss ({percent(learnt / total)})" if total else "nothing"
         shown.append({"name": name, "share": share, "pieces": pieces})
     return show.part("loss", shown)
-
-
-# -- lengths -----------------------------------------------------------------------------------------------------------
-
-
-def length_told(kept: Sequence[Example]) -> Markup:
-    """How often the longer reply is chosen among the pairs that are kept."""
-    pairs = [each.provenance for each in kept]
-    if not pairs:
-        return quiet("No pair is kept, so lengths cannot be compared.")
-    return tag("p", length_line(pairs), class_="dp-why")

@@ -159,7 +159,11 @@ def report_html(folder: Path) -> str:
         facts=_facts(run),
         headline=headline(whole),
         validated=certificate is not None and certificate.result == "passed",
-        scores={name: _scores(part) for name, part in finished.items()},
+        # The table, the comparisons and the omissions of each domain, as the terminal tells them.
+        scores={
+            name: told_as_html(Report(tuple(results_told(part.scopes, "paper", "none", part.ceilings))))
+            for name, part in finished.items()
+        },
         curves=[_curve(run, scope) for scope in run.evaluation.scopes.values()],
         pretrained=[_plain(name) for name in run.options["unseen"] if name in pretrained],
         stages=[_stage(run, each) for each in VARIANTS],
@@ -221,12 +225,6 @@ def _sentence(compared: Comparison, measure: Measure) -> str:
 
 
 # -- tables and curves -------------------------------------------------------------------------------------------------
-
-
-def _scores(part: Part) -> Markup:
-    """The table, the comparisons and the omissions of each domain, as the terminal tells them."""
-    told = results_told(part.scopes, "paper", "none", part.ceilings)
-    return told_as_html(Report(tuple(told)))
 
 
 def _curve(run: PaperRun, scope: ScopeResults) -> tuple[str, Markup]:

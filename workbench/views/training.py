@@ -23,8 +23,6 @@ from workbench.views.html import EMPTY, Markup, more, progress, quiet, tag
 from workbench.views.html import styled as styled
 from workbench.views.theme import looks
 
-TURNED = 1.02  # held-out loss this many times its least, at the last two measurements: no noise any more
-
 Line = Mapping[str, Any]
 
 
@@ -171,22 +169,6 @@ def _drawn(
     return small_curve(chart.title, series, end, number, **axis, marks=marks, intervals=intervals, behind=behind)
 
 
-def turning(lines: Sequence[Line], rows: int | None = None) -> Markup:
-    """A line where held-out loss has risen since its least: the model overfits.
-
-    Args:
-        rows: how many it is trained on, if that is known.
-    """
-    held_out = points(lines, "eval_loss")
-    step, least = min(held_out, key=lambda point: point[1], default=(0, 0.0))
-    after = [value for at, value in held_out if at > step]
-    if len(after) < 2 or min(after[-2:]) < least * TURNED:
-        return EMPTY
-    few = f"; trained on {rows} rows, it has seen each row too often" if rows else ""
-    text = f"Overfitting since update {step:,}: held-out loss has risen from {number(least)} to "
-    return show.notice(f"{text}{number(after[-1])}{few}.", tone="open")
-
-
 def alarm_lines(lines: Sequence[Line]) -> Markup:
     """Signs in what was logged that training goes wrong."""
     return show.joined(show.notice(f"{text[0].upper()}{text[1:]}.", tone="open") for text in alarms(lines).values())
@@ -283,9 +265,6 @@ def exchange(asked: Sequence[Mapping[str, str]], replies: Mapping[str, str], mar
         for title, text in replies.items()
     )
     return tag("div", *bubbles, class_="dl-chat") + show.beside(*sides)
-
-
-ONE_EACH = "One conversation each is an illustration, not a measurement. To measure, use the page Compare."
 
 
 def before_after(talks: Mapping[str, Conversation]) -> Markup:
