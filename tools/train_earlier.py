@@ -10,12 +10,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from discover_lib.base.files import outputs_folder, rounded, write_json
+from discover_lib.base.files import outputs_folder, write_json
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.local.names import base_folder
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.metrics.results import rounded
 from discover_lib.train.comparison import FOLLOWED, before_and_after, follow
 from discover_lib.train.data import default_data
 from discover_lib.train.recipes import Recipe

@@ -212,7 +212,9 @@ def test_a_base_that_changed_or_went_away_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_default_data_tell_how_often_the_longer_reply_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_data_tell_how_often_the_longer_reply_is_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     folder = default_data()
     assert default_data() == folder and len(load_rows(folder, "sft", "notation").train) == 90
