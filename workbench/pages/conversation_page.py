@@ -294,7 +294,7 @@ def rules_line(session: Session) -> str:
         return f"{about}. {session.conversation.setting.get('note', '')}."
     if used.models:
         spent = session.calls.line
-        return f"{about}; seed {used.seed}. Roles: {who_plays(session)}. {spent}{'.' if spent else ''}"
+        return f"{about}; seed {used.seed}. Who plays: {who_plays(session)}. {spent}{'.' if spent else ''}"
     return (
         f"{about}; seed {used.seed}. Miniature: the built-in environment without a language model. Every number "
         f"is computed."
