@@ -8,12 +8,14 @@ import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.doors.episode import Episode
 from discover_lib.engines.miniature.assistants import scripted_assistant
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "docs" / "integrations"))  # files that people copy
 OPTIONS = {"artifacts": 20}
 ROUNDS, SEEDS = 3, 3
 Step = Callable[[str], bool]  # says a reply, answers whether the episode goes on
@@ -58,7 +60,7 @@ def doors() -> Iterator[tuple[str, Begin]]:
 
         yield "Gymnasium", gymnasium
     if importlib.util.find_spec("skyrl_gym"):
-        from discover_lib.doors.skyrl import DiscoverUser as SkyRL
+        from skyrl_user import DiscoverUser as SkyRL
 
         def skyrl(seed: int, artifact: int) -> Step:
             env = SkyRL(OPTIONS, {"seed": seed, "artifact": artifact})
@@ -78,7 +80,7 @@ def doors() -> Iterator[tuple[str, Begin]]:
 
         yield "OpenEnv (no server)", openenv
     if importlib.util.find_spec("tinker_cookbook"):
-        from discover_lib.doors.tinker import DiscoverUser as Tinker
+        from tinker_user import DiscoverUser as Tinker
 
         def tinker(seed: int, artifact: int) -> Step:
             env = Tinker(seed, artifact, **OPTIONS)

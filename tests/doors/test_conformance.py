@@ -124,7 +124,7 @@ def test_gymnasium_s_own_checker_finds_nothing() -> None:
 def test_skyrl() -> None:
     import skyrl_gym
 
-    import discover_lib.doors.skyrl  # noqa: F401  # registers it
+    import skyrl_user  # noqa: F401  # registers it
 
     async def play(seed: int, artifact: int) -> Told:
         env = skyrl_gym.make("discover", env_config=OPTIONS, extras={"seed": seed, "artifact": artifact})
@@ -145,7 +145,7 @@ def test_skyrl() -> None:
 
 @pytest.mark.integration("tinker")
 def test_tinker() -> None:
-    from discover_lib.doors.tinker import DiscoverUser
+    from tinker_user import DiscoverUser
 
     async def play(seed: int, artifact: int) -> Told:
         env = DiscoverUser(seed, artifact, **OPTIONS)

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+COPIED = ROOT / "docs" / "integrations"  # files that people copy beside their code
 DOORS = {path.stem for path in (ROOT / "discover_lib" / "doors").glob("*.py")} - {"__init__", "episode"}
+DOORS |= {path.stem.removesuffix("_user") for path in COPIED.glob("*.py")}
 DOORS_WITH_PACKAGES = ("gymnasium", "openenv", "verifiers", "skyrl", "tinker", "inspect")
 TEXT = (ROOT / "docs" / "doors.md").read_text(encoding="utf-8")
 EXAMPLES = dict(re.findall(r"^## [^\n]*`(\w+)`[^\n]*\n.*?^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL))
@@ -31,7 +33,7 @@ def test_the_example_runs(door: str, tmp_path: Path) -> None:
     script = tmp_path / "example.py"
     script.write_text(EXAMPLES[door], encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, str(script)], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        [sys.executable, str(script)], cwd=tmp_path, env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{COPIED}"},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
