@@ -123,7 +123,6 @@ def test_gymnasium_s_own_checker_finds_nothing() -> None:
 @pytest.mark.integration("skyrl")
 def test_skyrl() -> None:
     import skyrl_gym
-
     import skyrl_user  # noqa: F401  # registers it
 
     async def play(seed: int, artifact: int) -> Told:
