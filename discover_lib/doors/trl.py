@@ -49,7 +49,8 @@ def rollout_func(
     """
 
     def roll_out(prompts: list[Any], trainer: Any) -> dict[str, Any]:
-        chat, ends = Chat(trainer.processing_class), _ends(trainer)
+        chat = Chat(trainer.processing_class)
+        ends = end_tokens(trainer.model.generation_config, chat.tokenizer)
         talks = []
         for prompt in prompts:
             episode = Episode(**options)
@@ -85,12 +86,6 @@ def rollout_func(
         return Sampler(trainer.model, chat, max_tokens, how.temperature, how.top_p, top_k).complete(prompts)
 
     return roll_out
-
-
-def _ends(trainer: Any) -> tuple[int, ...]:
-    """The ids that end a reply."""
-    settings = getattr(getattr(trainer, "model", None), "generation_config", None)
-    return end_tokens(settings, trainer.processing_class) if settings else (trainer.processing_class.eos_token_id,)
 
 
 def reward(episode_reward: list[float | None], **_: Any) -> list[float | None]:

@@ -39,7 +39,9 @@ def test_rollout_func_is_the_same_conversation(tokenizer: Any) -> None:
     whom = WHOM[:20]
     rows = [{"role": "user", "content": "x", USER: {"seed": seed, "artifact": artifact}} for seed, artifact in whom]
     roll = rollout_func(max_tokens=10, max_length=10**6, complete=complete, **OPTIONS)
-    rollouts = roll([[row] for row in rows], SimpleNamespace(processing_class=tokenizer))  # all that is asked of it
+    model = SimpleNamespace(generation_config=SimpleNamespace(eos_token_id=tokenizer.eos_token_id))
+    trainer = SimpleNamespace(processing_class=tokenizer, model=model)  # all that is asked of it
+    rollouts = roll([[row] for row in rows], trainer)
 
     def length(reply: str) -> int:
         return len(tokenizer(reply, add_special_tokens=False)["input_ids"])

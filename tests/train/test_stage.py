@@ -34,7 +34,6 @@ from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.train import comparison, data
 from discover_lib.train.backend import Backend, choose_backend, load_policy, load_tokenizer, merged_model, prepare
 from discover_lib.train.comparison import before_and_after, conversations, replies
-from discover_lib.train.grpo.rollouts import difference_text
 from discover_lib.train.grpo.simulated_reward import Scorer, SimulatorReward, Users
 from discover_lib.train.recipes import GrpoRecipe, Recipe
 from discover_lib.train.run_stage import StageResult, StageSettings, problems, run_stage
@@ -326,7 +325,7 @@ def test_grpo_measures_talks_and_keeps_the_best_round(
 
     def probe(*_: Any) -> dict[str, Any]:
         value = next(discovered)
-        return {"probe/discovered": value, "probe/users": 3, "by_artifact": {"a": [value], "b": [value]}}
+        return {"probe/discovered": value, "probe/users": 3}
 
     monkeypatch.setattr("discover_lib.train.grpo.trainer.probe", probe)
     recipe = short_recipe(max_completion=40)
@@ -334,7 +333,7 @@ def test_grpo_measures_talks_and_keeps_the_best_round(
     measured = [(line["round"], line["probe/discovered"]) for line in lines(result.folder) if "round" in line]
     assert measured == [(0, 1.0), (1, 3.0), (2, 2.0)]
     assert result.kept_round == 1 and result.adapter
-    assert any(": 2.00 [" in line for line in told if line.startswith("kept round 1 of 2"))
+    assert "kept round 1 of 2, which discovered most intents" in told
     assert same(result.adapter, result.folder / "rounds" / "round-1")
     assert not same(result.adapter, result.folder / "rounds" / "round-2")
     prompts = [lines(result.folder / "rounds", f"prompts-{number}.jsonl") for number in (1, 2)]
@@ -344,21 +343,6 @@ def test_grpo_measures_talks_and_keeps_the_best_round(
     assert steps[0]["memory_mb"] > 100 and result.peak_memory_mb >= steps[-1]["memory_mb"]
     sample = lines(result.folder, "samples.jsonl")[0]
     assert sample["prompt"][0]["role"] == "user" and len(sample["replies"]) == 4
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs", "told"),
-    [
-        ({"a": [3], "b": [4], "c": [5]}, {"a": [1], "b": [2], "c": [3]}, "2.00 [2.00, 2.00] more intents"),
-        ({"a": [3], "b": [0], "c": [5]}, {"a": [1], "b": [2], "c": [5]}, "(n = 3, not distinguishable)"),
-        ({"a": [0, 0], "b": [0, 1]}, {"a": [4, 2], "b": [3, 4]}, "−3.00 [−3.00, −3.00]"),
-        ({"a": [1]}, {"b": [1]}, ""),
-        (None, {"b": [1]}, ""),
-    ],
-)
-def test_probes_on_the_same_users_are_compared_pair_by_pair(ours: Any, theirs: Any, told: str) -> None:
-    found = difference_text({"by_artifact": ours} if ours else {}, {"by_artifact": theirs})
-    assert told in found and bool(told) == bool(found)
 
 
 def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> None:

@@ -82,7 +82,6 @@ class Lineage(Record):
         data = read_json(folder / FILE, LineageError)
         if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
             raise LineageError(f"{folder / FILE}: another format than {FORMAT!r}")
-        data.pop("continued", None)  # of adapters from before this field went
         try:
             return cls.from_dict(data)._mapped(absolute_from, folder)
         except (RecordError, TypeError, AttributeError) as error:

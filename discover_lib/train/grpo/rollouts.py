@@ -17,7 +17,7 @@ from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.rows import state_json
 from discover_lib.engines.local.dialect import Chat, Dialect, end_tokens, said
 from discover_lib.engines.local.model import GPU_BATCH_TOKENS, within
-from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, grouped
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean, grouped
 from discover_lib.train.grpo.simulated_reward import Scored, Scorer, domain_of, kinds_of
 
 CHECKPOINTING = "gradient_checkpointing"  # its name in modules that can recompute their activations
@@ -252,8 +252,7 @@ def probe(
 ) -> dict[str, Any]:
     """Discovered intents in whole conversations: means over users with a 95% interval, and the number of users.
 
-    Conversations that a role ended are omitted and counted.  `by_artifact` lists the discovered intents of each user,
-    for paired comparisons.
+    Conversations that a role ended are omitted and counted.
 
     Args:
         names: the users' artifacts.  Users of one artifact are its trials.
@@ -264,11 +263,9 @@ def probe(
     metrics: dict[str, Any] = {"probe/users": len(whole), "probe/failed": len(talks) - len(whole)}
     if not whole:
         return metrics
-    by_artifact = grouped((name, talk.discovered) for name, talk in whole)
-    estimate = bootstrap_mean(by_artifact)
+    estimate = bootstrap_mean(grouped((name, talk.discovered) for name, talk in whole))
     scores = [score for _, talk in whole for score in talk.scores]
     return metrics | {
-        "by_artifact": by_artifact,
         "probe/discovered": estimate.mean,
         "probe/discovered_low": estimate.low,
         "probe/discovered_high": estimate.high,
@@ -289,15 +286,3 @@ def probe_text(measured: Mapping[str, Any]) -> str:
     if "probe/discovered" not in measured:
         return "no held-out conversation could be judged"
     return f"{probed(measured)} intents discovered per conversation (n = {measured['probe/users']})"
-
-
-def difference_text(after: Mapping[str, Any], before: Mapping[str, Any]) -> str:
-    """A comparison of validation rollouts with earlier ones of the same users, in words; "" if they have no pairs."""
-    ours, theirs = after.get("by_artifact") or {}, before.get("by_artifact") or {}
-    both = ours.keys() & theirs.keys()
-    if not both:
-        return ""
-    each = bootstrap_difference({name: ours[name] for name in both}, {name: theirs[name] for name in both})
-    unclear = each.low is None or each.high is None or each.low <= 0 <= each.high
-    verdict = ", not distinguishable" if unclear else ""
-    return f"{each} more intents discovered per conversation (n = {each.n_artifacts}{verdict})"

@@ -35,7 +35,6 @@ from discover_lib.train.grpo.rollouts import (
     Player,
     Sampler,
     Talk,
-    difference_text,
     own_prefixes,
     probe,
     probe_text,
@@ -250,12 +249,10 @@ class Rounds:
         return self.folder / ROUNDS / f"round-{number}"
 
     def told(self, kept: int) -> str:
-        """The selected round, and its comparison with the model before the stage."""
+        """The selected round."""
         if kept == 0:
             return "kept the model before training: no round discovered more intents"
-        difference = difference_text(self.measure(kept), self.measure(0))
-        against = f"; compared with the model before training: {difference}" if difference else ""
-        return f"kept round {kept} of {self.recipe.rounds}, which discovered most intents{against}"
+        return f"kept round {kept} of {self.recipe.rounds}, which discovered most intents"
 
     def best(self) -> int | None:
         """The round with most discovered intents, the first of equals; None without measurements.

@@ -227,12 +227,7 @@ def provider_of(model: str) -> str:
     """The provider of a LiteLLM model name: the part before the slash, or the entry in LiteLLM's table."""
     if "/" in model:
         return model.partition("/")[0]
-    return str(_table().get(model, {}).get("litellm_provider", model))
-
-
-def known_models() -> Mapping[str, Any]:
-    """The models of LiteLLM's table."""
-    return _table()
+    return str(known_models().get(model, {}).get("litellm_provider", model))
 
 
 def price_of(model: str, own: Mapping[str, Price] | None = None, api_base: str | None = None) -> Price | None:
@@ -245,8 +240,8 @@ def price_of(model: str, own: Mapping[str, Price] | None = None, api_base: str |
     provider = provider_of(model)
     if api_base or any(os.environ.get(name) for name in ADDRESS_VARIABLES.get(provider, ())):
         return None
-    named = _table().get(model)
-    entry = named or _table().get(model.partition("/")[2], {})
+    named = known_models().get(model)
+    entry = named or known_models().get(model.partition("/")[2], {})
     if not named and entry.get("litellm_provider") != provider:
         return None  # the same name at another provider
     into, out = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
@@ -288,8 +283,8 @@ def _dollars(value: Any) -> float:
 
 
 @lru_cache(maxsize=1)
-def _table() -> dict[str, Any]:
-    """LiteLLM's prices, read from its file without importing it, which takes seconds."""
+def known_models() -> dict[str, Any]:
+    """The models of LiteLLM's table with their prices, read from its file without importing it, which takes seconds."""
     found = importlib.util.find_spec("litellm")
     path = Path(found.origin).parent / PRICE_FILE if found and found.origin else None
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path and path.is_file() else {}
