@@ -144,6 +144,10 @@ export default {
 
     const paint = () => {
       turn = Math.max(0, Math.min(turn, last()));
+      if (!seen && turn === last()) { // the reveal
+        seen = open = true;
+        paintWanted();
+      }
       const moments = columns.map((each) => each.show(turn, open));
       slider.max = String(last());
       slider.value = String(turn);
@@ -151,7 +155,6 @@ export default {
       slider.setAttribute("aria-valuetext", where.textContent);
       back.disabled = turn === 0;
       back.hidden = slider.hidden = turn === 0 && !seen;
-      seen ||= turn === last();
       const ended = seen && (!model.get("mine").moments || turn === last()); // first the guess or your turn, then the end
       captions.hidden = !ended;
       paintGuess();
@@ -196,7 +199,8 @@ export default {
       guesses.querySelectorAll("input").forEach((each, place) => { each.checked = place === guessed; });
       const found = story.columns.map((each) => each.moments.at(-1).known), most = Math.max(...found);
       const names = story.columns.filter((_, place) => found[place] === most).map((each) => each.key).join(" and ");
-      verdict.textContent = seen ? `${guessed !== null && found[guessed] === most ? "You were right: " : ""}${names} discovered most.` : "";
+      const said = guessed === null ? "" : found[guessed] === most ? "You were right: " : `You guessed ${story.columns[guessed].key}, but `;
+      verdict.textContent = seen ? `${said}${names} discovered most.` : "";
     };
     const choose = (place) => {
       chosen = place;
