@@ -108,7 +108,7 @@ def stage_table(stages: Sequence[Stage], title: str) -> Table:
     rows = [
         (
             *(stage.name, stage.model, _span(stage.calls)),
-            *(_span(stage.calls * stage.length.prompt), _span(stage.calls * stage.length.completion)),
+            *map(_span, stage.tokens),
             _span(stage.cost, _dollars) if stage.cost else "unknown",
         )
         for stage in stages
