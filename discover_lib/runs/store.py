@@ -8,11 +8,11 @@ process writes, behind a lock.  Notebooks and commands can read at the same time
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -341,11 +341,9 @@ class RunStore:
                     (place, digest, place),
                 )
 
-    @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
-        """One commit for all writes in this block, and one wait for the disk, for work without paid calls."""
-        with self._database.transaction():
-            yield
+    def together(self) -> AbstractContextManager[None]:
+        """One commit for all writes in its block, and one wait for the disk, for work without paid calls."""
+        return self._database.transaction()
 
     def reopen(self) -> None:
         """Reopen conversations that ended in an error or without a score, and ask unusable answers again."""
