@@ -143,14 +143,8 @@ def difference(row: Mapping[str, Any]) -> int:
 
 
 def length_line(rows: Iterable[Mapping[str, Any]]) -> str:
-    """How often preference pairs prefer the longer reply, and how many labels the length penalty alone made.
-
-    Raises:
-        ValueError: no pairs.
-    """
+    """How often preference pairs, at least one, prefer the longer reply, and how many labels the penalty alone made."""
     kept = list(rows)
-    if not kept:
-        raise ValueError("no pairs, so there are no lengths to compare")
     longer, shorter = (
         bootstrap_mean(grouped((row["artifact"], float(sign * difference(row) > 0)) for row in kept))
         for sign in (1, -1)

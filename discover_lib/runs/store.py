@@ -226,7 +226,8 @@ class RunStore:
     def _settle(self, configuration: Mapping[str, Any]) -> None:
         """Set the file up, or check that it holds this run."""
         self._database.execute("PRAGMA synchronous=FULL")  # of this connection; the journal's mode is the file's
-        if self._is_blank():
+        committed = self._database.one("SELECT count(*) FROM sqlite_master")[0]
+        if not committed and not self._database.one("PRAGMA application_id")[0]:  # new, or its creation was interrupted
             self._database.execute("PRAGMA page_size=16384")
             self._database.execute("PRAGMA journal_mode=WAL")
             with self._database.transaction():
@@ -243,13 +244,6 @@ class RunStore:
                 f"{self.path.parent} holds a run with another configuration: {difference}; "
                 "choose another --run folder, or give the same options to resume"
             )
-
-    def _is_blank(self) -> bool:
-        """The file has no commit yet: it is new, or its creation was interrupted."""
-        return (
-            not self._database.one("SELECT count(*) FROM sqlite_master")[0]
-            and not self._database.one("PRAGMA application_id")[0]
-        )
 
     def _check_kind(self) -> None:
         if self._database.one("PRAGMA application_id")[0] != APPLICATION:
