@@ -196,8 +196,8 @@ def share_of(hits: int, n: int) -> Share:
 
 
 def percent(share: float, decimals: int = 0) -> str:
-    """A share as it is written everywhere: "95 %", with a space at which no line breaks."""
-    return f"{100 * share:.{decimals}f}\u00a0%"
+    """A share as it is written everywhere: "95%"."""
+    return f"{100 * share:.{decimals}f}%"
 
 
 def two_decimals(value: float) -> str:

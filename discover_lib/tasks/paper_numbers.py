@@ -82,9 +82,12 @@ class Check:
 
     def row(self) -> tuple[str, ...]:
         """As the cells of a table: table, figure, printed, recomputed, verdict, how."""
-        computed = "no number" if self.computed is None else f"{_short(self.computed)} {self.unit}".strip()
+        computed = (
+            "no number" if self.computed is None else f"{_short(self.computed)} {self.unit}".strip().replace(" %", "%")
+        )
         how = f"{self.formula}; {self.note}" if self.note else self.formula
-        return (self.table, self.what, f"{_short(self.printed)} {self.unit}".strip(), computed, self.verdict, how)
+        printed = f"{_short(self.printed)} {self.unit}".strip().replace(" %", "%")
+        return (self.table, self.what, printed, computed, self.verdict, how)
 
 
 CHECK_COLUMNS = ("table", "figure", "printed", "recomputed", "verdict", "how")
@@ -161,7 +164,7 @@ def check_gain(table: str, what: str, baseline: float, best: float, printed: flo
     verdict, note = _verdict(printed, half, low, high), ""
     by_new = 100 * (best - baseline) / best
     if verdict == "does not follow" and abs(by_new - printed) <= half + 0.1:
-        note = f"it follows if one divides by the new value: ({best} − {baseline}) / {best} = {by_new:.1f} %"
+        note = f"it follows if one divides by the new value: ({best} − {baseline}) / {best} = {by_new:.1f}%"
     elif computed < 0:
         note = "in the printed cells the baseline is ahead"
     return Check(table, what, printed, computed, low, high, "%", formula, verdict, note)

@@ -93,7 +93,7 @@ def evaluate(artifacts, assistants, domain, intervals, mo, run_conversation, wor
     _lines = []
     for name in ("draft", "ask", "options", "adaptive"):
         mean = intervals.bootstrap_mean({str(number): [share(name, number)] for number in range(20)})
-        _lines.append({"assistant": name, "share": mean.mean, "95 %": f"{mean.low:.2f} to {mean.high:.2f}", "n": 20})
+        _lines.append({"assistant": name, "share": mean.mean, "95%": f"{mean.low:.2f} to {mean.high:.2f}", "n": 20})
     mo.show_code(mo.ui.table(_lines, selection=None, show_column_summaries=False, format_mapping={"share": "{:.2f}"}))
     return
 

@@ -129,7 +129,7 @@ def test_a_finished_training_says_so_and_is_no_failure(place: Path, tmp_path: Pa
     ("kept", "said"),
     [
         (1, "round 1 of 2 was kept; the last logged figures are of another model"),
-        (2, "at the last step: loss 0.2, reward 2, KL to the reference 0.001, broken replies 6\u00a0%"),
+        (2, "at the last step: loss 0.2, reward 2, KL to the reference 0.001, broken replies 6%"),
     ],
 )
 def test_the_closing_figures_are_of_the_kept_model(

@@ -22,7 +22,7 @@ CHOICES = {
     "3_conversation.py": """Rules | near-miss weight p | free tokens τ | price of 1,000 tokens, 1000 λ
         | Draw the tree as""",
     "6_compare.py": """Measure | relative to these assistants (eq. 4) | Skip intents that""",
-    "7_trust.py": """Is the user | Share of verdicts inverted
+    "7_trust.py": """Check | Share of verdicts inverted
         | Typing style of the miniature | Depth of the restricted intent | Offers to users of""",
     "4_data.py": """Domain | Samples of each | Users | Turns | Rules | Seed | Look ahead, turns | played by
         | Labels under | near-miss weight p | Drop margins below | Drop near-duplicates above

@@ -95,13 +95,16 @@ def test_a_judge_agrees_with_its_own_record() -> None:
 
 
 @pytest.mark.slow
-def test_a_set_error_rate_is_recovered_inside_its_interval() -> None:
-    noisy = {"one": lambda _: JUDGE, "noisy": lambda _: NoisyJudge(JUDGE, 0.1, seed=3)}
-    found = {each.group: each for each in agreements(ask_judges(moments_of(talks()), noisy))}
-    percent = found["all intents"].percent
-    assert percent is not None and percent.low is not None and percent.high is not None
-    assert percent.low <= 0.9 <= percent.high and percent.value != 1
-    assert found["kind of reply"].percent is not None and found["kind of reply"].percent.value == 1
+def test_a_set_error_rate_is_recovered_inside_most_intervals() -> None:
+    inside = 0
+    for seed in range(6):
+        noisy = {"one": lambda _: JUDGE, "noisy": lambda _, seed=seed: NoisyJudge(JUDGE, 0.1, seed=seed)}
+        found = {each.group: each for each in agreements(ask_judges(moments_of(talks()), noisy))}
+        percent = found["all intents"].percent
+        assert percent is not None and percent.low is not None and percent.high is not None and percent.value != 1
+        inside += percent.low <= 0.9 <= percent.high
+        assert found["kind of reply"].percent is not None and found["kind of reply"].percent.value == 1
+    assert inside >= 4  # of 6 intervals of 95%, over few conversations
 
 
 @pytest.mark.slow

@@ -201,13 +201,13 @@ def logged(column: str, *values: float | None) -> list[dict[str, Any]]:
         ("kl", [0.01] * 5 + [0.3] * 5, "far from the reference (KL 0.30 per token)"),
         ("kl", [0.3] * 5 + [0.1] * 5, ""),
         ("kl", [0.9] * 4, ""),  # too few to tell
-        ("entropy", [2.0] * 5 + [0.5] * 5, "entropy is 25\u00a0% of its first value"),
+        ("entropy", [2.0] * 5 + [0.5] * 5, "entropy is 25% of its first value"),
         ("entropy", [0.5] * 5 + [2.0] * 5, ""),
         ("completions/mean_length", [100.0] * 5 + [180.0] * 5, "replies are 1.8 times as long as at first"),
-        ("completions/clipped_ratio", [0.0, 0.5, 0.5, 0.5, 0.5], "40\u00a0% of the replies are cut off"),
-        ("frac_reward_zero_std", [0.75] * 5, "in 75\u00a0% of the groups all rewards are equal"),
-        ("share/repeated", [0.4] * 5, "40\u00a0% of the replies repeat another reply of their group"),
-        ("share/near_misses", [0.7] * 5, "70\u00a0% of the rewarded state changes come from near misses"),
+        ("completions/clipped_ratio", [0.0, 0.5, 0.5, 0.5, 0.5], "40% of the replies are cut off"),
+        ("frac_reward_zero_std", [0.75] * 5, "in 75% of the groups all rewards are equal"),
+        ("share/repeated", [0.4] * 5, "40% of the replies repeat another reply of their group"),
+        ("share/near_misses", [0.7] * 5, "70% of the rewarded state changes come from near misses"),
         ("share/unscored", [0.05] * 5, ""),
         ("reward", [-9.0] * 9, ""),  # low, and no sign of anything by itself
     ],

@@ -86,7 +86,7 @@ def tab_menu() -> Any:
     """The three questions."""
     import marimo as mo
 
-    return kept(mo.ui.radio, "tab", TABS, value=TABS[0], label="Is the user", inline=True)
+    return kept(mo.ui.radio, "tab", TABS, value=TABS[0], label="Check", inline=True)
 
 
 def honest_controls() -> Any:

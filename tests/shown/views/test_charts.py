@@ -25,7 +25,7 @@ MANNER = BehaviourProfile({}, dict.fromkeys(FAMILIES, LOW), LOW, 0)
 CURVES = {name: [LOW, HIGH] for name in ROWS}
 CHARTS: dict[str, tuple[Callable[[], Markup], str]] = {  # chart → a text that it must hold
     "turns": (lambda: charts.turn_curves(CURVES, MARKS, NASTY, [OTHER]), "after turn 2: 0.6"),
-    "families": (lambda: charts.families(dict.fromkeys(ROWS, MANNER), MARKS), "40\u00a0% [30\u00a0%, 50\u00a0%], n"),
+    "families": (lambda: charts.families(dict.fromkeys(ROWS, MANNER), MARKS), "40% [30%, 50%], n"),
     "intervals": (
         lambda: charts.intervals(
             {name: {"discovery": each} for name, each in ROWS.items()}, MEASURE["discovery"], MARKS

@@ -57,7 +57,7 @@ def answered(given_pool: Pool, measure: str = "share") -> str:
 @pytest.mark.slow
 def test_the_answer_says_who_leads_and_whether_the_difference_is_real() -> None:
     said = answered(APART)
-    assert "good discovers the largest share of the hidden intents: 100 % , between 100" in said
+    assert "good discovers the largest share of the hidden intents: 100% , between 100" in said
     assert "(n = 8 artifacts)" in said
     assert "middle: a real difference. +50 points, between" in said and "may be chance" not in said
     said = answered(CLOSE)
