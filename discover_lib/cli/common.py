@@ -383,11 +383,9 @@ CODE_OF = {
 
 def code_of(error: BaseException | None) -> int:
     """The exit code for an error: by the model call behind it, if there is one."""
-    while error is not None:
-        if (kind := getattr(error, "kind", None)) in CODE_OF:
-            return CODE_OF[kind]
-        error = error.__cause__
-    return USAGE_ERROR
+    from discover_lib.runs.store import failed_call
+
+    return CODE_OF.get(failed_call(error), USAGE_ERROR)
 
 
 def code_of_halt(halt: str) -> int:

@@ -46,10 +46,10 @@ def import_files(
     if form == "inspect":
         typer.echo(f"{import_log(path, folder)} conversations → {folder}")
         return
-    imported = import_run(path, folder)
+    count, left_out = import_run(path, folder)
     write_results(folder)
-    typer.echo(f"{imported.conversations} conversations → {folder} ({NO_VERDICTS})")
-    for empty in imported.empty:
+    typer.echo(f"{count} conversations → {folder} ({NO_VERDICTS})")
+    for empty in left_out:
         typer.echo(f"left out: {empty}: ended in an error before the first message", err=True)
 
 

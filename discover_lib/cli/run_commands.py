@@ -320,16 +320,14 @@ def plan(
     ] = "simulate",
     assistant: list[str] = [],  # noqa: B006
     builder: str | None = None,
-    like: Annotated[Path | None, typer.Option(help="Plan with the lengths measured in this run.")] = None,
     **asked: Any,
 ) -> None:
     """Estimate calls, tokens and cost of a run before anything is spent."""
-    from discover_lib.runs.plan import measured_lengths, plan_run
+    from discover_lib.runs.plan import plan_run
 
     run = laid_out(planned_for, tuning, assistant=assistant, **asked)
     _print_notes(caveats(run))
-    measured = measured_lengths(like) if like else None
-    tell(plan_told(plan_run(run, settings=how.settings, builder=builder, measured=measured)))
+    tell(plan_told(plan_run(run, settings=how.settings, builder=builder)))
 
 
 # -- trees ------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
@@ -41,7 +41,7 @@ from discover_lib.train.estimate import (
     refusal,
     without_bf16,
 )
-from discover_lib.train.recipes import STAGES, Recipe, assignments, beside_the_paper
+from discover_lib.train.recipes import STAGES, Recipe, assignments, beside_the_paper, refuse
 from discover_lib.train.run_stage import StageSettings, checked, problems, run_here
 from discover_lib.train.training_job import JobStatus, TrainingJob, alarms, latest
 
@@ -164,7 +164,7 @@ def _rehearse(settings: StageSettings, access: Access, run: Path, card_name: str
     card = CARDS[card_name or CARD_OF_RECIPE.get(settings.recipe.name.partition(" ")[0], "a100-80")]
     lines = [line for each in STAGES for line in settings.recipe.problems(each)]
     lines += [line for each in STAGES if (line := without_bf16(each, settings.recipe, card))]
-    _refuse(lines or problems(settings))
+    refuse(lines or problems(settings))
     access.check(settings.models())
     typer.echo(f"in place of the paper's numbers: {beside_the_paper(settings.recipe)}")
     if not card.bf16:
@@ -185,12 +185,7 @@ def _say_what_fits(settings: StageSettings, card: Card, meant: str) -> None:
     for each in STAGES:
         typer.echo(f"{each} {estimate(each, base, settings.recipe, card, meant).line}")
     typer.echo(f"{FORMULA}\nnot measured on a GPU; memory that grows with the batch: ± {percent(ERROR)}")
-    _refuse([line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))])
-
-
-def _refuse(lines: Sequence[str]) -> None:
-    if lines:
-        raise DiscoverError("; ".join(lines))
+    refuse([line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))])
 
 
 def merge(
@@ -232,7 +227,7 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
     """
     base = Path(settings.base)
     if base.is_absolute() and not base.exists():
-        _refuse([f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"])
+        refuse([f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"])
     backend = checked(settings, run, access)
     typer.echo(f"checks passed: {settings.stage} with the recipe {settings.recipe.name!r} in {run}")
     return backend.line

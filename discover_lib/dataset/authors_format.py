@@ -449,14 +449,6 @@ def _levels(tree: IntentTree, state: IntentState) -> tuple[float, float]:
 # -- folders -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Imported:
-    """The imported run files: number of conversations, and files that ended in an error before the first message."""
-
-    conversations: int
-    empty: tuple[Path, ...] = ()
-
-
 def run_files(path: Path) -> list[Path]:
     """The run files at a path: the file itself, or those of an output folder of the authors' code.
 
@@ -474,8 +466,11 @@ def run_files(path: Path) -> list[Path]:
     return files
 
 
-def import_run(path: Path, folder: Path) -> Imported:
-    """Read run files into a run of ours in `folder`; files without a conversation are left out and named.
+def import_run(path: Path, folder: Path) -> tuple[int, list[Path]]:
+    """Read run files into a run of ours in `folder`.
+
+    Returns:
+        The number of conversations, and the files left out, which ended in an error before the first message.
 
     Raises:
         DiscoverError: a file is wrong (the message names its field), or no file has a conversation; no run is written.
@@ -490,7 +485,7 @@ def import_run(path: Path, folder: Path) -> Imported:
     if not talks:
         raise empty[0][1]
     count = keep_run(folder, talks, {"kind": "import", "files": [str(path)], "rules": RULES.to_dict()})
-    return Imported(count, tuple(file for file, _ in empty))
+    return count, [file for file, _ in empty]
 
 
 def export_runs(folder: Path, conversations: Sequence[Conversation] | Iterator[Conversation]) -> int:

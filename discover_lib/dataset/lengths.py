@@ -142,27 +142,17 @@ def difference(row: Mapping[str, Any]) -> int:
     return int(row["chosen_tokens"] - row["rejected_tokens"])
 
 
-def equal_discovery(row: Mapping[str, Any]) -> bool:
-    """Whether both replies of a pair discover the same amount, so that the length penalty alone made the label."""
-    return bool(row["chosen_discovered"] == row["rejected_discovered"])
-
-
 def length_line(rows: Iterable[Mapping[str, Any]]) -> str:
-    """How often preference pairs prefer the longer reply, and how many labels the length penalty alone made.
-
-    Raises:
-        ValueError: no pairs.
-    """
+    """How often preference pairs, at least one, prefer the longer reply, and how many labels the penalty alone made."""
     kept = list(rows)
-    if not kept:
-        raise ValueError("no pairs, so there are no lengths to compare")
     longer, shorter = (
         bootstrap_mean(grouped((row["artifact"], float(sign * difference(row) > 0)) for row in kept))
         for sign in (1, -1)
     )
+    equal = sum(row["chosen_discovered"] == row["rejected_discovered"] for row in kept)
     return (
         f"The longer reply is chosen in a share of {longer} of the pairs, the shorter reply in {shorter} "
         f"({counted(len(kept), 'pair')} of {counted(longer.n_artifacts, 'artifact')}). "
-        f"In {counted(sum(map(equal_discovery, kept)), 'pair')} both replies discover the same amount, so the length "
+        f"In {counted(equal, 'pair')} both replies discover the same amount, so the length "
         "penalty alone makes the label."
     )

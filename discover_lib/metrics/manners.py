@@ -61,10 +61,6 @@ def _repeats(messages: Messages) -> float | None:
     return sum(len(a & b) / len(a | b) for a, b in pairs) / len(pairs) if pairs else None
 
 
-def _variety(messages: Messages) -> float | None:
-    return mattr([word for message in messages for word in words(message)])
-
-
 FEATURES: Mapping[str, tuple[str, Feature]] = {
     "words": ("mean words of a message", lambda messages: sum(map(_size, messages)) / len(messages)),
     "short": (f"share of messages of at most {SHORT} words", _share(lambda message: _size(message) <= SHORT)),
@@ -81,7 +77,7 @@ FEATURES: Mapping[str, tuple[str, Feature]] = {
     "corrects": ("share that correct or refuse", _having("no|not|don't|doesn't|isn't|instead|rather|wrong|but")),
     "orders": ("share that begin with an order", _share(_ORDER.search)),
     "repeats": ("mean overlap of words with the message before", _repeats),
-    "MATTR": (f"different words in windows of {WINDOW}", _variety),
+    "MATTR": (f"different words in windows of {WINDOW}", lambda messages: mattr(words(" ".join(messages)))),
 }
 
 

@@ -61,9 +61,9 @@ class NearMisses(Record):
         return (
             self.assistant,
             f"{self.by_near_misses} of {self.steps}",
-            "no moves" if self.share is None else _with_n(self.share),
+            "no moves" if self.share is None else with_n(self.share),
             f"{self.alone} of {self.discovered}",
-            "no discoveries" if self.share_alone is None else _with_n(self.share_alone),
+            "no discoveries" if self.share_alone is None else with_n(self.share_alone),
         )
 
 
@@ -95,6 +95,7 @@ def _share(known: Iterable[tuple[str, Steps]], part: Callable[[Steps], tuple[int
     return bootstrap_mean(by_artifact) if by_artifact else None
 
 
-def _with_n(estimate: Estimate) -> str:
+def with_n(estimate: Estimate) -> str:
+    """An estimate with the number of its artifacts; of one artifact the estimate says so itself."""
     n = "" if estimate.low is None else f" (n = {estimate.n_artifacts})"
     return f"{estimate}{n}"

@@ -107,7 +107,7 @@ def _summary(name: str, group: Sequence[ConversationScores]) -> Summary:
 
 def _estimate(group: Sequence[ConversationScores], number: Callable[[ConversationScores], float]) -> Estimate:
     """The mean of a number over artifacts."""
-    return _over_artifacts((each.artifact, number(each)) for each in group)
+    return bootstrap_mean(grouped((each.artifact, number(each)) for each in group))
 
 
 def _estimate_of_known(
@@ -115,8 +115,4 @@ def _estimate_of_known(
 ) -> Estimate | None:
     """The mean over conversations that have the number, or None if no conversation has it."""
     known = [(each.artifact, value) for each in group if (value := number(each)) is not None]
-    return _over_artifacts(known) if known else None
-
-
-def _over_artifacts(numbers: Iterable[tuple[str, float]]) -> Estimate:
-    return bootstrap_mean(grouped(numbers))
+    return bootstrap_mean(grouped(known)) if known else None

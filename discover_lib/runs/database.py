@@ -268,14 +268,6 @@ class CallStore:
             )
         )
 
-    def lengths(self) -> dict[str, tuple[int, float, float]]:
-        """Purpose → (calls, mean prompt tokens, mean completion tokens), of calls that report both."""
-        rows = self._database.all(
-            "SELECT purpose, count(*), avg(prompt_tokens), avg(completion_tokens) FROM calls "
-            "WHERE prompt_tokens IS NOT NULL AND completion_tokens IS NOT NULL GROUP BY purpose"
-        )
-        return {purpose: tuple(means) for purpose, *means in rows}
-
 
 def _hash(text: str) -> str:
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()

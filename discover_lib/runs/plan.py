@@ -1,15 +1,13 @@
 """Estimates of a run before anything is spent: calls × mean lengths, in tokens and dollars; low, expected and high.
 
-The number of calls follows from the configuration.  The length of a call is its mean in a similar run
-(`measured_lengths`).  Without such a run, a table of typical lengths is used, which is right to within half and double.
-The plan lists its assumptions.
+The number of calls follows from the configuration.  The lengths of calls are from a table of typical lengths, which is
+right to within half and double.  The plan lists its assumptions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discover_lib.engines.llm.calls.exchange import Price, price_of
@@ -17,7 +15,6 @@ from discover_lib.engines.llm.judge import LEAK_PURPOSE as LEAK_CHECK
 from discover_lib.engines.spec import MINIATURE, asked_assistants, model_of
 from discover_lib.metrics.intervals import percent
 from discover_lib.runs.options import within_reach
-from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import SCORING
 
 if TYPE_CHECKING:
@@ -54,7 +51,7 @@ def sum_of(spans: Iterable[Span]) -> Span:
 
 
 FINAL = "final reply"  # the stage; its calls are recorded with the assistant's others
-# Prompt and completion tokens of a call without a measurement: of our prompts, counted by our own rule over
+# Prompt and completion tokens of a call: of our prompts, counted by our own rule over
 # conversations of five turns in the paper's three domains, and of answers as the prompts ask for them.
 TYPICAL = {
     "builder: synthesis": (2200, 900),
@@ -76,42 +73,31 @@ HALF_TO_DOUBLE = Span(0.5, 1.0, 2.0)
 REASKED = Span(0.0, 0.02, 0.15)  # share of structured answers that are asked for again
 ASKED = Span.exactly(1.0) + REASKED  # calls of one structured answer
 TURNS_TAKEN = Span(0.8, 1.0, 1.0)  # a conversation ends early when everything is discovered
-MEASURED = Span(0.9, 1.0, 1.1)  # the lengths of another run, as shares of the measured ones
-TYPICAL_BASIS = "typical lengths, half to double; --like RUN takes those of a run"
-
-
-@dataclass(frozen=True)
-class Length:
-    """Tokens in and out of one call.  `basis` names their source."""
-
-    prompt: Span
-    completion: Span
-    basis: str
-
-
-def typical(purpose: str) -> Length:
-    """The length of a call of a purpose without a measurement."""
-    prompt, completion = (HALF_TO_DOUBLE * tokens for tokens in TYPICAL[purpose])
-    return Length(prompt, completion, TYPICAL_BASIS)
+TYPICAL_BASIS = "lengths: typical ones, half to double"
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One line of a plan: calls of one purpose to one model."""
+    """One line of a plan: calls of one purpose to one model.  Its name is one of `TYPICAL`."""
 
     name: str
     model: str
     calls: Span
-    length: Length
     price: Price | None  # None: unknown, which is not free
+
+    @property
+    def tokens(self) -> tuple[Span, Span]:
+        """Tokens in and out of all calls."""
+        prompt, completion = TYPICAL[self.name]
+        return self.calls * HALF_TO_DOUBLE * prompt, self.calls * HALF_TO_DOUBLE * completion
 
     @property
     def cost(self) -> Span | None:
         """Dollars, or None if the price is unknown."""
         if self.price is None:
             return None
-        into, out = self.price.input_per_million / 1e6, self.price.output_per_million / 1e6
-        return self.calls * (self.length.prompt * into + self.length.completion * out)
+        into, out = self.tokens
+        return into * (self.price.input_per_million / 1e6) + out * (self.price.output_per_million / 1e6)
 
 
 @dataclass(frozen=True)
@@ -138,9 +124,7 @@ class Plan:
         return tuple(dict.fromkeys(stage.model for stage in self.stages if stage.price is None))
 
 
-def plan_run(
-    run: LaidOut, *, settings: ClientSettings, builder: str | None = None, measured: Mapping[str, Length] | None = None
-) -> Plan:
+def plan_run(run: LaidOut, *, settings: ClientSettings, builder: str | None = None) -> Plan:
     """The plan of a run laid out by `discover_lib.runs.options.lay_out`, or of an evaluation by `lay_out_evaluation`.
 
     At the end of a conversation an evaluation asks its assistant once for the final artifact.  A language model that
@@ -148,17 +132,12 @@ def plan_run(
 
     Args:
         builder: a model that builds the trees, to be counted too.
-        measured: purpose → length of its calls in another run, in place of typical lengths.
     """
     asked = run.options
     turns = TURNS_TAKEN * (asked.turns * len(run.units))
-    known = dict(measured or {})
-    if "assistant" in known:
-        known[FINAL] = known["assistant"]  # recorded together
     stages = list(building_stages(builder, settings, len(run.trees)) if builder else ())
     for (purpose, model), count in _calls(run, turns).items():
-        length = known.get(purpose) or typical(purpose)
-        stages.append(Stage(purpose, model, count, length, _price(model, settings)))
+        stages.append(Stage(purpose, model, count, _price(model, settings)))
     return Plan(len(run.units), turns, tuple(stages), (*_assumptions(stages), within_reach(run)))
 
 
@@ -166,25 +145,11 @@ def building_stages(model: str, settings: ClientSettings, trees: int = 1) -> Ite
     """The calls to a model that builds so many trees."""
     for purpose in TYPICAL:
         if purpose.startswith("builder: "):
-            yield Stage(purpose, model, ASKED * trees, typical(purpose), _price(model, settings))
+            yield Stage(purpose, model, ASKED * trees, _price(model, settings))
 
 
 def _price(model: str, settings: ClientSettings) -> Price | None:
     return price_of(model, settings.prices, settings.address_of(model))
-
-
-def measured_lengths(folder: Path) -> dict[str, Length]:
-    """Purpose → mean tokens of the finished calls of a run, plus or minus a tenth.
-
-    Raises:
-        StoreError: there is no run.
-    """
-    with RunStore.read(folder) as store:
-        lengths = store.calls.lengths()
-    return {
-        purpose: Length(MEASURED * prompt, MEASURED * completion, f"the mean of {count} calls in {folder}")
-        for purpose, (count, prompt, completion) in lengths.items()
-    }
 
 
 def _calls(run: LaidOut, turns: Span) -> dict[tuple[str, str], Span]:
@@ -215,12 +180,8 @@ def _calls(run: LaidOut, turns: Span) -> dict[tuple[str, str], Span]:
 
 
 def _assumptions(stages: Sequence[Stage]) -> Iterator[str]:
-    alike: dict[str, dict[str, None]] = {}  # basis → stages that rest on it, each once
-    for stage in stages:
-        alike.setdefault(stage.length.basis, {})[stage.name] = None
-    for basis, names in alike.items():
-        yield f"{', '.join(names)}: {basis}"
     if stages:
+        yield TYPICAL_BASIS
         yield f"re-asked structured answers: {_percent(REASKED)}; turns taken of those planned: {_percent(TURNS_TAKEN)}"
     for model, price in dict.fromkeys((stage.model, stage.price) for stage in stages):
         if price is None:

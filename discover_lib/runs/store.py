@@ -8,11 +8,11 @@ process writes, behind a lock.  Notebooks and commands can read at the same time
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -226,7 +226,8 @@ class RunStore:
     def _settle(self, configuration: Mapping[str, Any]) -> None:
         """Set the file up, or check that it holds this run."""
         self._database.execute("PRAGMA synchronous=FULL")  # of this connection; the journal's mode is the file's
-        if self._is_blank():
+        committed = self._database.one("SELECT count(*) FROM sqlite_master")[0]
+        if not committed and not self._database.one("PRAGMA application_id")[0]:  # new, or its creation was interrupted
             self._database.execute("PRAGMA page_size=16384")
             self._database.execute("PRAGMA journal_mode=WAL")
             with self._database.transaction():
@@ -243,13 +244,6 @@ class RunStore:
                 f"{self.path.parent} holds a run with another configuration: {difference}; "
                 "choose another --run folder, or give the same options to resume"
             )
-
-    def _is_blank(self) -> bool:
-        """The file has no commit yet: it is new, or its creation was interrupted."""
-        return (
-            not self._database.one("SELECT count(*) FROM sqlite_master")[0]
-            and not self._database.one("PRAGMA application_id")[0]
-        )
 
     def _check_kind(self) -> None:
         if self._database.one("PRAGMA application_id")[0] != APPLICATION:
@@ -341,11 +335,9 @@ class RunStore:
                     (place, digest, place),
                 )
 
-    @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
-        """One commit for all writes in this block, and one wait for the disk, for work without paid calls."""
-        with self._database.transaction():
-            yield
+    def together(self) -> AbstractContextManager[None]:
+        """One commit for all writes in its block, and one wait for the disk, for work without paid calls."""
+        return self._database.transaction()
 
     def reopen(self) -> None:
         """Reopen conversations that ended in an error or without a score, and ask unusable answers again."""

@@ -68,7 +68,8 @@ class Certify(Asked, frozen=True):
 def certify(asked: Certify, how: Models, folder: Path, tell: Tell) -> Report:
     panel = panel_of(asked, folder / "trees")
     allowed(panel, how, "--artifacts for fewer conversations")
-    store_folder = folder / _panel_name(panel)
+    digest = hashlib.blake2b(to_json(panel.configuration).encode(), digest_size=4).hexdigest()
+    store_folder = folder / f"run-{digest}"  # another panel is another run, in a separate folder
     why = played(panel, store_folder, how, tell, "conversations of the panel")
     with RunStore.read(store_folder) as store:
         counts = store.counts()
@@ -158,11 +159,6 @@ def panel_of(asked: Certify, kept: Path) -> LaidOut:
         manner=manner_in(configuration),
     )
     return lay_out(laid_out)
-
-
-def _panel_name(panel: LaidOut) -> str:
-    """Another panel is another run, in a separate folder."""
-    return "run-" + hashlib.blake2b(to_json(panel.configuration).encode(), digest_size=4).hexdigest()
 
 
 def _names_a_file(artifact: str) -> bool:

@@ -11,14 +11,13 @@ from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import IntentTree
 from discover_lib.metrics.intervals import INTERVAL, Estimate
-from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, NearMisses
+from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, NearMisses, with_n
 from discover_lib.metrics.scores import leaks_told
 from discover_lib.metrics.summary import Summary, newly_discovered
 from discover_lib.runs.options import LaidOut, within_reach
 from discover_lib.tasks.waist import Cell, Interval, Lines, Table
 
 if TYPE_CHECKING:  # a simulation tells none of these, and reading the modules takes as long as sixty turns
-    from discover_lib.metrics.paired import Comparison
     from discover_lib.metrics.rescore import SensitivityMap
     from discover_lib.metrics.results import ScopeResults
     from discover_lib.runs.plan import Plan, Span, Stage
@@ -108,7 +107,7 @@ def stage_table(stages: Sequence[Stage], title: str) -> Table:
     rows = [
         (
             *(stage.name, stage.model, _span(stage.calls)),
-            *(_span(stage.calls * stage.length.prompt), _span(stage.calls * stage.length.completion)),
+            *map(_span, stage.tokens),
             _span(stage.cost, _dollars) if stage.cost else "unknown",
         )
         for stage in stages
@@ -149,18 +148,14 @@ def results_told(
         order = _best_first(scope)
         rows = [(name, *(_cell(scope.table[name].get(each.name)) for each in MEASURES)) for name in order]
         yield Table(head, tuple(rows), title)
-        ceiling = [_ceiling_line(ceilings[scope.scope])] if ceilings and scope.scope in ceilings else []
-        yield Lines((*ceiling, *_comparison_lines(scope)))
+        if ceilings and scope.scope in ceilings:
+            yield Lines((f"ceiling of found: {with_n(ceilings[scope.scope])}, by perfect replies in all turns",))
+        yield Lines(tuple(_comparison_lines(scope)))
         yield from left_out(scope, leave_out)
 
 
 def _cell(estimate: Estimate | None) -> Cell:
     return "not scored" if estimate is None else Interval.of(estimate)
-
-
-def _ceiling_line(ceiling: Estimate) -> str:
-    n = f" (n = {ceiling.n_artifacts})" if ceiling.low is not None else ""  # one artifact is said in the estimate
-    return f"ceiling of found: {ceiling}, by perfect replies in all turns{n}"
 
 
 def _best_first(scope: ScopeResults) -> list[str]:
@@ -182,13 +177,10 @@ def _comparison_lines(scope: ScopeResults) -> Iterator[str]:
             yield compared.sentence("discovery")
     for after, what in itertools.product(order, ("discovery", "proportion")):
         if trained := scope.comparison(what, after, f"{after}+{BEFORE}"):
-            yield training_line(trained.facing(after), MEASURE[what].label)
-
-
-def training_line(compared: Comparison, what: str) -> str:
-    """The change of a measure by training: the model after it minus the model before it."""
-    why = compared.too_few_says if compared.too_few else compared.certainty
-    return f"{compared.ours}, after − before its training, {what}: {compared.difference}, {compared.verdict} ({why})"
+            facing = trained.facing(after)
+            why = facing.too_few_says if facing.too_few else facing.certainty
+            change = f"{facing.ours}, after − before its training, {MEASURE[what].label}: {facing.difference}"
+            yield f"{change}, {facing.verdict} ({why})"
 
 
 def left_out(scope: ScopeResults, leave_out: str) -> Iterator[Part]:

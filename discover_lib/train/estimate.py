@@ -16,7 +16,7 @@ from discover_lib.base.words import duration
 from discover_lib.engines.llm.calls.exchange import price_of
 from discover_lib.engines.local.dialect import is_tiny
 from discover_lib.engines.spec import MINIATURE
-from discover_lib.runs.plan import ASKED, TURNS_TAKEN, TYPICAL_BASIS, Plan, Span, typical
+from discover_lib.runs.plan import ASKED, TURNS_TAKEN, TYPICAL_BASIS, Plan, Span
 from discover_lib.runs.plan import Stage as CallPlan
 from discover_lib.train.access import Access
 from discover_lib.train.backend import emulated
@@ -286,10 +286,10 @@ def plan_stage(settings: StageSettings, access: Access) -> Plan:
         model = getattr(settings, role)
         if model != MINIATURE:
             price = price_of(model, access.client.prices, access.client.address_of(model))
-            stages.append(CallPlan(role, model, calls * ASKED, typical(role), price))
+            stages.append(CallPlan(role, model, calls * ASKED, price))
     assumptions: tuple[str, ...] = (
         f"{steps:,} updates of {part.batch} replies, {probed} conversations to measure it",
-        f"lengths: {TYPICAL_BASIS}",
+        TYPICAL_BASIS,
     )
     if part.multi_turn > 1:
         assumptions += (f"a rollout has 1 to {part.multi_turn} turns: it ends when all intents are discovered",)

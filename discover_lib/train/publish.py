@@ -15,7 +15,7 @@ from discover_lib.dataset.export import rendered
 from discover_lib.engines.local.dialect import PREFIX
 from discover_lib.engines.local.lineage import ADAPTER, FILE, Chain, Lineage, adapter_chain, run_of
 from discover_lib.engines.local.names import merge
-from discover_lib.train.recipes import holding
+from discover_lib.train.recipes import holding, refuse
 
 STAGE_NAMES = {"sft": "supervised fine-tuning", "dpo": "preference optimization", "grpo": "reinforcement learning"}
 
@@ -56,8 +56,7 @@ class Publication:
                 f"{folder}: not empty; name a new folder": folder.exists() and any(folder.iterdir()),
             }
         )
-        if lines:
-            raise DiscoverError("; ".join(lines))
+        refuse(lines)
         if self.merged:
             merge(f"{PREFIX}{run}", folder)
         else:

@@ -311,6 +311,12 @@ def holding(found: Mapping[str, bool]) -> list[str]:
     return [sentence for sentence, holds in found.items() if holds]
 
 
+def refuse(lines: Sequence[str]) -> None:
+    """Raise all lines as one error, if there are any."""
+    if lines:
+        raise DiscoverError("; ".join(lines))
+
+
 def _contradictions(part: StageRecipe, context: int | None) -> dict[str, bool]:
     """Sentence about a contradiction → whether the fields have it."""
     found = {
@@ -320,33 +326,29 @@ def _contradictions(part: StageRecipe, context: int | None) -> dict[str, bool]:
         ),
     }
     if isinstance(part, GrpoRecipe):
-        found |= _grpo_contradictions(part)
+        found |= {
+            f"batch {part.batch} counts completions and must be a multiple of n_generations {part.n_generations}": (
+                part.batch % part.n_generations != 0
+            ),
+            f"max_completion {part.max_completion} leaves no room for a prompt in max_length {part.max_length}": (
+                part.max_completion >= part.max_length
+            ),
+            f"{part.generation} writes no replies of several turns; set generation to transformers": (
+                part.generation != "transformers" and part.multi_turn > 1
+            ),
+            "reward_to_go is for several turns; raise multi_turn": part.reward_to_go and part.multi_turn == 1,
+            "look_ahead and multi_turn both reward later turns; use one of them": (
+                part.look_ahead > 0 and part.multi_turn > 1
+            ),
+            f"max_steps {part.max_steps} cannot be divided into {part.rounds} equal rounds": (
+                part.max_steps is not None and part.max_steps % part.rounds != 0
+            ),
+            "own_prefixes collects new prompts, so epochs have no length; set max_steps": (
+                part.own_prefixes and part.max_steps is None
+            ),
+            "rounds divide a fixed number of updates; set max_steps": part.rounds > 1 and part.max_steps is None,
+        }
     return found
-
-
-def _grpo_contradictions(part: GrpoRecipe) -> dict[str, bool]:
-    return {
-        f"batch {part.batch} counts completions and must be a multiple of n_generations {part.n_generations}": (
-            part.batch % part.n_generations != 0
-        ),
-        f"max_completion {part.max_completion} leaves no room for a prompt in max_length {part.max_length}": (
-            part.max_completion >= part.max_length
-        ),
-        f"{part.generation} writes no replies of several turns; set generation to transformers": (
-            part.generation != "transformers" and part.multi_turn > 1
-        ),
-        "reward_to_go is for several turns; raise multi_turn": part.reward_to_go and part.multi_turn == 1,
-        "look_ahead and multi_turn both reward later turns; use one of them": (
-            part.look_ahead > 0 and part.multi_turn > 1
-        ),
-        f"max_steps {part.max_steps} cannot be divided into {part.rounds} equal rounds": (
-            part.max_steps is not None and part.max_steps % part.rounds != 0
-        ),
-        "own_prefixes collects new prompts, so epochs have no length; set max_steps": (
-            part.own_prefixes and part.max_steps is None
-        ),
-        "rounds divide a fixed number of updates; set max_steps": part.rounds > 1 and part.max_steps is None,
-    }
 
 
 def _row_problems(part: StageRecipe, n_rows: int) -> dict[str, bool]:

@@ -55,7 +55,7 @@ from discover_lib.train.backend import (
 )
 from discover_lib.train.data import TrainingRows, load_rows
 from discover_lib.train.estimate import misfit, present_card
-from discover_lib.train.recipes import GrpoRecipe, Recipe, Stage, SupervisedRecipe, holding
+from discover_lib.train.recipes import GrpoRecipe, Recipe, Stage, SupervisedRecipe, holding, refuse
 from discover_lib.train.training_job import (
     REFUSED,
     RESULT,
@@ -134,7 +134,8 @@ class StageSettings:
         if not self.adapter:
             return Chain(Source(self.base, content_hash(self.base)))
         chain = adapter_chain(Path(self.adapter))
-        if not _same_model(self.base, chain.base):
+        known = chain.base
+        if self.base != known.path and not (known.hash and content_hash(self.base) == known.hash):
             raise LineageError(f"{self.adapter} was trained on {chain.base.path}, not on {self.base}; name that base")
         return chain
 
@@ -225,8 +226,7 @@ def checked(settings: StageSettings, folder: Path, access: Access | None = None)
         lines += [f"{settings.stage}: {line}" for line in unsuitable(part, backend)]
     except DiscoverError as error:
         lines.append(str(error))
-    if lines:
-        raise DiscoverError("; ".join(lines))
+    refuse(lines)
     (access or Access.read(folder)).check(settings.models())
     return backend
 
@@ -346,8 +346,7 @@ class _Run:
                 ),
             }
         )
-        if lines:
-            raise DiscoverError("; ".join(lines))
+        refuse(lines)
 
     def _trainer(self, stack: ExitStack, model: Any) -> tuple[Any, Recorder, Rounds | None]:
         from transformers import PrinterCallback
@@ -522,12 +521,6 @@ def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[s
         "(look_ahead 0)": "" in domains and (MINIATURE in roles.values() or part.look_ahead > 0)
     }
     return holding(found)
-
-
-def _same_model(base: str, source: Source) -> bool:
-    if base == source.path:
-        return True
-    return bool(source.hash) and content_hash(base) == source.hash
 
 
 if __name__ == "__main__":  # the process of a run, which `training_job.start` starts

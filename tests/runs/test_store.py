@@ -115,7 +115,6 @@ def test_finished_calls_are_kept_and_added_up(store):
     assert (found.prompt_tokens, found.completion_tokens, found.cost, found.attempts) == (10, 5, 0.25, 2)
     spent = store.calls.spent()
     assert (spent.calls, spent.cost, spent.unpriced, spent.prompt_tokens) == (2, 0.25, 1, 10)
-    assert store.calls.lengths() == {"voice": (1, 10, 5)}
 
 
 def test_another_configuration_is_refused_naming_the_first_difference(store, tmp_path):

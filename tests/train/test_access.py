@@ -138,6 +138,7 @@ def test_the_plan_of_a_stage_counts_what_can_be_asked(undisturbed: Undisturbed, 
     assert plan.turns.expected == 2 * 8 + 2 * 2 + 3 * 2 * 2 and judge.calls.expected == pytest.approx(32 * 1.02)
     assert voice.calls.expected == pytest.approx((2 * 2 / 2 + 3 * 2) * 1.02)
     with RunStore.read(undisturbed.folder / CALLS) as store:
-        took = store.calls.lengths()
-    assert 0 < took["judge"][0] < judge.calls.high
-    assert judge.length.prompt.low < took["judge"][1] * 4 / 3 < judge.length.prompt.high  # the server counts words
+        spent = store.calls.spent()
+    assert 0 < spent.calls < plan.calls.high
+    planned = judge.tokens[0].expected / judge.calls.expected
+    assert planned / 2 < spent.prompt_tokens / spent.calls * 4 / 3 < planned * 2  # a call's; the server counts words

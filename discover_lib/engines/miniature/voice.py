@@ -278,7 +278,9 @@ class MiniatureVoice:
     ) -> str:
         """The first drawn wording that assistants hear as what it says (see `phrases.yaml`), nearest to the form."""
         before = [spoken(message.content) for message in messages if message.role == "user"]
-        expected, needed = self._plainly(content), answer is not None and answer.act in NEEDED
+        # What assistants hear of the plainest wording is what they must hear of every other.
+        expected = read_user(self._plainest(content), self.domain) if content.names else UserReading()
+        needed = answer is not None and answer.act in NEEDED
         fronts = list(islice(self._wordings(answer, before, rng), 3)) if answer else []
         backs: Iterable[str] = self._wordings(content, before, rng)
         if form:
@@ -334,10 +336,6 @@ class MiniatureVoice:
     def _wordings(self, content: Content, before: Sequence[str], rng: random.Random) -> Iterator[str]:
         frames = in_drawn_order(self.book.acts[content.act], content.names, before, rng, self.temperament.name)
         return (frame.text.format(**content.names) for frame in frames)
-
-    def _plainly(self, content: Content) -> UserReading:
-        """What assistants hear of the plainest wording."""
-        return read_user(self._plainest(content), self.domain) if content.names else UserReading()
 
     def _plainest(self, content: Content) -> str:
         wordings = self.book.plain
