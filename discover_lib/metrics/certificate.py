@@ -180,17 +180,14 @@ def certified(
     wanted = dict.fromkeys(name for each in relations for name in (each.better, each.worse) if name)
     if missing := [name for name in wanted if name not in shares]:
         raise DiscoverError(f"no conversations of {', '.join(missing)}; a certificate needs the whole panel")
-    estimates = {name: bootstrap_mean(shares[name], seed) for name in sorted(shares, key=_panel_place)}
+    in_order = sorted(shares, key=lambda name: (PANEL.index(name) if name in PANEL else len(PANEL), name))
+    estimates = {name: bootstrap_mean(shares[name], seed) for name in in_order}
     try:
         tested = tuple(_test(each, shares, seed) for each in relations)
     except ValueError as error:
         raise DiscoverError(f"the panel was not run on the same artifacts: {error}") from None
     artifacts = len(next(iter(shares.values())))
     return Certificate(dict(subject), estimates, tested, artifacts, trials, turns, seed, tuple(sorted(domains)))
-
-
-def _panel_place(name: str) -> tuple[int, str]:
-    return (PANEL.index(name) if name in PANEL else len(PANEL), name)
 
 
 def _test(relation: Relation, shares: Mapping[str, Mapping[str, Sequence[float]]], seed: int) -> Tested:

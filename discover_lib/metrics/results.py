@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from discover_lib.base.glossary import TERMS
@@ -151,15 +151,16 @@ class Pool:
             return self.discovery.per_user
         if measure == "satisfaction":
             return self.satisfaction.per_user
-        of = MEASURE[measure].of if measure != "proportion" else self._proportion
+        of = (
+            partial(ConversationScores.proportion, emerging=self.emerging)
+            if measure == "proportion"
+            else MEASURE[measure].of
+        )
         if of is None:
             raise LookupError(f"no conversation has the measure {measure!r} alone; it needs a whole pool")
         rows = {name: {user: of(each) for user, each in row.items()} for name, row in self.by_user.items()}
         users = [user for user in self.shared() if all(row[user] is not None for row in rows.values())]
         return {name: {user: row[user] or 0.0 for user in users} for name, row in rows.items()}
-
-    def _proportion(self, scores: ConversationScores) -> float | None:
-        return scores.proportion(emerging=self.emerging)
 
     def values(self, measure: str) -> dict[str, Values]:
         """Assistant → artifact → the measure per trial."""

@@ -73,36 +73,29 @@ def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:
     """Per assistant: discovery, reward, tokens, with intervals over artifacts."""
     pool = Pool(scores)
     pooled, why = pool.discovery, pool.why_no_eq_4
+    groups = {name: tuple(pool.by_user[name].values()) for name in pool.assistants}
     return [
-        dataclasses.replace(
-            _summary(name, tuple(pool.by_user[name].values())),
+        Summary(
+            assistant=name,
+            discovered=_estimate(group, lambda each: each.discovered),
+            share=_estimate_of_known(group, lambda each: each.share_discovered),
+            reward=_estimate_of_known(group, lambda each: each.reward),
+            tokens=_estimate(group, lambda each: sum(each.tokens)),
+            turns_leaking=sum(each.leaks for each in group),
+            turns_unchecked=sum(each.unchecked for each in group),
             discovery=None if why else bootstrap_mean(pool.by_artifact(pooled[name])),
             score=pooled.mean(name),
             why_no_score=why,
             users=len(pool.shared()),
             left_out=len(pooled.left_out),
         )
-        for name in pool.assistants
+        for name, group in groups.items()
     ]
 
 
 def newly_discovered(conversation: Conversation) -> int:
     """Intents discovered in the course of the conversation."""
     return len(conversation.state.discovered) - len(conversation.start.discovered)
-
-
-def _summary(name: str, group: Sequence[ConversationScores]) -> Summary:
-    """The results of one assistant that do not depend on the others."""
-    return Summary(
-        assistant=name,
-        discovered=_estimate(group, lambda each: each.discovered),
-        share=_estimate_of_known(group, lambda each: each.share_discovered),
-        discovery=None,
-        reward=_estimate_of_known(group, lambda each: each.reward),
-        tokens=_estimate(group, lambda each: sum(each.tokens)),
-        turns_leaking=sum(each.leaks for each in group),
-        turns_unchecked=sum(each.unchecked for each in group),
-    )
 
 
 def _estimate(group: Sequence[ConversationScores], number: Callable[[ConversationScores], float]) -> Estimate:

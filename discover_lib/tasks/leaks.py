@@ -259,7 +259,12 @@ def audit_message(
     sayable = known + texts
     if lexicon is not None:
         wordings = [_wording(value, domain) for value in sorted(_shown(messages, domain))]
-        sayable = [*known, *_category_names(domain), *wordings, *texts]
+        sayable = [
+            *known,
+            *(each.aspect for each in lexicon.dimensions.values()),
+            *wordings,
+            *texts,
+        ]
     leaks = list(find_leaks(message, hidden, sayable))
     if lexicon is not None:
         leaks += _by_another_name(message, hidden, _nameable(known, messages, lexicon), lexicon, leaks)
@@ -341,8 +346,3 @@ def _wording(value_id: str, domain: str) -> str:
     return ". ".join(
         (value.text, value.say, *value.cues, *value.talk, *(f"{each.text}. {each.say}" for each in broader))
     )
-
-
-@lru_cache(maxsize=8)
-def _category_names(domain: str) -> tuple[str, ...]:
-    return tuple(dimension.aspect for dimension in load_lexicon(domain).dimensions.values())

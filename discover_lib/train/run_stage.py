@@ -442,20 +442,16 @@ class _Run:
             halt=halt,
         )
         if not stopped:
-            self._save(trainer, rounds, kept)
+            with whole_folder(self.folder / ADAPTER) as target:  # the adapter alone, without a trainer's reference copy
+                if rounds is not None and kept is not None:
+                    shutil.copytree(rounds.adapter(kept), target, dirs_exist_ok=True)
+                    self.on_progress(rounds.told(kept))
+                else:
+                    model = trainer.accelerator.unwrap_model(trainer.model)
+                    model.save_pretrained(str(target), selected_adapters=["default"])
             write_json(self.folder / RESULT, result.to_dict())
             self.on_progress(f"adapter saved in {self.folder / ADAPTER}")
         return result
-
-    def _save(self, trainer: Any, rounds: Rounds | None, kept: int | None) -> None:
-        """Save the adapter alone, whole or not at all.  A trainer would also save its reference copy."""
-        with whole_folder(self.folder / ADAPTER) as target:
-            if rounds is not None and kept is not None:
-                shutil.copytree(rounds.adapter(kept), target, dirs_exist_ok=True)
-                self.on_progress(rounds.told(kept))
-            else:
-                model = trainer.accelerator.unwrap_model(trainer.model)
-                model.save_pretrained(str(target), selected_adapters=["default"])
 
     def _lineage(self) -> Lineage:
         settings = self.settings

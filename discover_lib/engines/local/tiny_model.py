@@ -360,22 +360,18 @@ def practice_conversation(
         policy = rng.choices([each for each, _ in manners], [share for _, share in manners])[0]
         moves = policy(beliefs, rng)
         exchanges.append((transcript(reading, lexicon.domain), write(moves, lexicon)))
-        _recall(beliefs, moves)
+        for move in moves:
+            beliefs.tried += move.values
+            if move.verb == "draft":
+                beliefs.draft = move.values
+            elif move.verb == "ask":
+                beliefs.asked.append(str(move.dimension))
+            elif move.dimension:
+                beliefs.explored.append(move.dimension)
     if rng.random() < FINAL_SHARE:
         moves = [Move("draft", final_draft(beliefs, rng))]
         exchanges.append((transcript(UserReading(final=True), lexicon.domain), write(moves, lexicon)))
     return exchanges
-
-
-def _recall(beliefs: Beliefs, moves: Sequence[Move]) -> None:
-    for move in moves:
-        beliefs.tried += move.values
-        if move.verb == "draft":
-            beliefs.draft = move.values
-        elif move.verb == "ask":
-            beliefs.asked.append(str(move.dimension))
-        elif move.dimension:
-            beliefs.explored.append(move.dimension)
 
 
 # -- the gate -------------------------------------------------------------------------------------------------------

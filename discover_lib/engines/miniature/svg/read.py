@@ -51,7 +51,8 @@ def read_svg(text: str, name: str = "") -> dict[str, str]:
         SvgError: the text cannot be parsed as an SVG (see `parse_svg`), or is too much to measure (see `scene_of`).
     """
     scene = scene_of(parse_svg(text))
-    background = _background(scene)
+    # The paint of the whole canvas: one color, the stops of a gradient, or nothing.
+    background = _colours_of(scene.background.style.fill, scene) if scene.background else ()
     findings = dict(_named(scene, background, name))
     findings |= dict([*_paper(scene, background, findings), *_format(scene), *_border(scene), *_lettering(scene)])
     findings |= dict(_colours(scene, background))
@@ -100,11 +101,6 @@ def _short(label: str) -> str:
 
 
 # ---- sky and paper
-
-
-def _background(scene: Scene) -> Sequence[Rgb]:
-    """The paint of the whole canvas: one color, the stops of a gradient, or nothing."""
-    return _colours_of(scene.background.style.fill, scene) if scene.background else ()
 
 
 def _paper(scene: Scene, background: Sequence[Rgb], named: Iterable[str]) -> Iterator[Finding]:
