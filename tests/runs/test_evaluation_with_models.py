@@ -64,7 +64,13 @@ def test_a_language_model_that_tells_the_truth_gives_the_miniatures_scores(truth
         assert ours.interactivity == 0.5  # 2 of 1 to 3
     with RunStore.read(tmp_path) as store:
         assert (store.assessment(0) or {})["scorer"] == MODEL
-        assert {purpose for purpose, _ in store.calls.answers()[0]} == {"judge", "voice", "satisfaction", "interactivity", "behaviour"}
+        assert {purpose for purpose, _ in store.calls.answers()[0]} == {
+            "judge",
+            "voice",
+            "satisfaction",
+            "interactivity",
+            "behaviour",
+        }
 
 
 def test_the_scores_of_a_conversation_are_asked_for_at_once(tmp_path: Path) -> None:
