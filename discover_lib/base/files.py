@@ -58,12 +58,7 @@ def read_json(path: Path, error: type[DiscoverError] = DiscoverError) -> Any:
     Raises:
         error: as `read_text`, or the file is not JSON; the message names the file and the line.
     """
-    text = read_text(path, error)
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as problem:  # also numbers of too many digits and lists in too many lists
-        reason = "nested too deep" if isinstance(problem, RecursionError) else problem
-        raise error(f"{path}: not JSON ({reason})") from None
+    return _json_of(read_text(path, error), f"{path}:", error)
 
 
 def read_json_lines(path: Path) -> Iterator[Any]:
@@ -73,12 +68,16 @@ def read_json_lines(path: Path) -> Iterator[Any]:
         DiscoverError: as `read_text`, or a line is not JSON; the message names the line.
     """
     for number, line in enumerate(read_text(path).split("\n"), start=1):
-        try:
-            if line.strip():
-                yield json.loads(line)
-        except (ValueError, RecursionError) as error:  # also numbers of too many digits and lists in too many lists
-            reason = "nested too deep" if isinstance(error, RecursionError) else error
-            raise DiscoverError(f"{path}: line {number} is not JSON ({reason})") from None
+        if line.strip():
+            yield _json_of(line, f"{path}: line {number} is", DiscoverError)
+
+
+def _json_of(text: str, where: str, error: type[DiscoverError]) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as problem:  # also numbers of too many digits and lists in too many lists
+        reason = "nested too deep" if isinstance(problem, RecursionError) else problem
+        raise error(f"{where} not JSON ({reason})") from None
 
 
 def parsed_yaml(text: str) -> Any:

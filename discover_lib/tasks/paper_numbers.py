@@ -82,12 +82,13 @@ class Check:
 
     def row(self) -> tuple[str, ...]:
         """As the cells of a table: table, figure, printed, recomputed, verdict, how."""
-        computed = (
-            "no number" if self.computed is None else f"{_short(self.computed)} {self.unit}".strip().replace(" %", "%")
-        )
+        computed = "no number" if self.computed is None else self._with_unit(self.computed)
         how = f"{self.formula}; {self.note}" if self.note else self.formula
-        printed = f"{_short(self.printed)} {self.unit}".strip().replace(" %", "%")
-        return (self.table, self.what, printed, computed, self.verdict, how)
+        return (self.table, self.what, self._with_unit(self.printed), computed, self.verdict, how)
+
+    def _with_unit(self, value: float) -> str:
+        """A figure with its unit; a percent sign follows without a space."""
+        return f"{_short(value)} {self.unit}".strip().replace(" %", "%")
 
 
 CHECK_COLUMNS = ("table", "figure", "printed", "recomputed", "verdict", "how")

@@ -27,7 +27,7 @@ function paintPicture(box, picture, name) {
       box.replaceChildren(image);
     }
     image.src = picture.drawing;
-    image.alt = `${name}: ${Math.round(share * 100)} % of the details are discovered`;
+    image.alt = `${name}: ${Math.round(share * 100)}% of the details are discovered`;
     return;
   }
   box.replaceChildren(
@@ -41,6 +41,13 @@ function paintPicture(box, picture, name) {
       return row;
     }),
   );
+}
+
+function makeDot(glyph, state) {
+  const dot = make("span", "st-dot");
+  dot.innerHTML = glyph; // finished markup of ours
+  dot.firstElementChild.dataset.state = state;
+  return dot;
 }
 
 function makeColumn(column, story, actions) {
@@ -64,8 +71,7 @@ function makeColumn(column, story, actions) {
       dots.append(group);
       tree = intent.tree;
     }
-    const dot = make("span", "st-dot");
-    dot.innerHTML = story.glyph; // finished markup of ours
+    const dot = makeDot(story.glyph, "undiscovered");
     dot.dataset.node = intent.id;
     glyphs[intent.id] = dot;
     group.append(dot);
@@ -290,12 +296,8 @@ export default {
       request.prepend(make("span", "st-who", "A user writes"));
       guesses.replaceChildren(make("span", "", "Which assistant discovers most?"), ...story.columns.map((column, place) =>
         makeGuess(column.key, () => { guessed = place; paintGuess(); })), verdict);
-      legend.replaceChildren(...["undiscovered", "emerging", "discovered"].flatMap((state) => {
-        const sign = make("span", "st-dot");
-        sign.innerHTML = story.glyph; // finished markup of ours
-        sign.firstElementChild.dataset.state = state;
-        return [sign, make("span", "", state)];
-      }), make("span", "", "Each group of circles is one topic."));
+      legend.replaceChildren(...["undiscovered", "emerging", "discovered"].flatMap((state) =>
+        [makeDot(story.glyph, state), make("span", "", state)]), make("span", "", "Each group of circles is one topic."));
       grid.style.setProperty("--st-count", String(columns.length));
       grid.replaceChildren(...columns.map((each) => each.root));
       tabs.replaceChildren(
