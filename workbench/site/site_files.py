@@ -17,6 +17,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import distribution, version
 from pathlib import Path
 from typing import Any
@@ -232,7 +233,9 @@ def _unpacked_from_npm(folder: Path) -> None:
         run(command, f"npm cannot get pyodide@{PYODIDE}")
         with tarfile.open(next(Path(scratch).glob("pyodide-*.tgz"))) as package:
             package.extractall(scratch, filter="data")
-        (Path(scratch) / "package").rename(folder)
+        # In a writable folder only an existing target refuses: another process was faster, with the same files.
+        with suppress(OSError):
+            (Path(scratch) / "package").rename(folder)
 
 
 def run(command: Sequence[str | Path], trouble: str) -> None:
