@@ -91,8 +91,8 @@ def table(found: Mapping[str, Any]) -> Iterator[str]:
     options, sentences = found["options"], found["sentence"]
     users = options["artifacts"] * options["trials"] * len(options["domains"])
     yield (
-        f"`{USER_BLIND}` on the same {users:,} users as the table of trained assistants, in a separate run; "
-        f"eq. 4 in that table does not compare it with the others. The row of *{BEST}* is copied from that table."
+        f"`{USER_BLIND}` on the same {users:,} users as the table of trained assistants, but in a separate run. "
+        f"Eq. 4 in that table does not include it. The row of *{BEST}* is copied from that table."
     )
     yield ""
     yield "| assistant | share found | reward | satisfaction | kTok |"

@@ -111,7 +111,7 @@ def main() -> None:
         f"Each domain has {ARTIFACTS} generated artifacts and {TRIALS} trials of each. A conversation has five turns, "
         f"and the seed is 0. Each cell is a mean with its 95% bootstrap interval over artifacts. *Discovered* counts "
         f"hidden intents. Eq. 4 compares {len(POOL)} assistants and leaves out `{USER_BLIND}`, which ignores the user. "
-        f"Tokens are notation words × 16, a mean without an interval. `benchmarks/results.py` made the tables. "
+        f"Tokens are notation words × 16; this mean has no interval. `benchmarks/results.py` made the tables. "
         f"Measured {datetime.date.today().isoformat()}, Python {platform.python_version()}, "
         f"{time.perf_counter() - began:.0f} s on {options.processes} cores."
     )

@@ -61,7 +61,7 @@ def against(scope: ScopeResults, measure: str, ours: str, theirs: str) -> str:
     sign = 1 if found.ours == ours else -1
     low, high = sorted(sign * (bound or 0.0) for bound in (found.difference.low, found.difference.high))
     mean, whole = sign * found.difference.mean, scope.table[theirs][measure].mean
-    share = f" ({100 * mean / whole:+.0f}% of its mean)" if whole else ""
+    share = f" ({100 * mean / whole:+.0f}% of {theirs}'s mean)" if whole else ""
     told = "" if found.distinguishable else ", not distinguishable"
     return f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]{share}{told}"
 
@@ -99,7 +99,7 @@ def told(folder: Path) -> str:
         + "; ".join(f"{name} {against(each, 'discovery', LAST, BASE)}" for name, each in main.items() if name != "all")
         + ".",
         "",
-        f"On kinds of artifact that no training stage saw ({unseen['all'].users} users): "
+        f"{LAST} − base in discovery, on kinds of artifact that no training stage saw ({unseen['all'].users} users): "
         f"{against(unseen['all'], 'discovery', LAST, BASE)} all together; "
         + "; ".join(
             f"{name} {against(each, 'discovery', LAST, BASE)}" for name, each in unseen.items() if name != "all"

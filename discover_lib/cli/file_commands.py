@@ -69,12 +69,12 @@ def export_files(
         Literal["content", "notation"],
         typer.Option(help="Assistant turns as text, or in the compact notation of the tiny model."),
     ] = "content",
-    tau: Annotated[float | None, typer.Option(min=0, help="Free tokens τ of prompt rows' rewards (default 500).")] = (
-        None
-    ),
+    tau: Annotated[
+        float | None, typer.Option(min=0, help="Tokens without a length penalty (τ), in prompt rows (default 500).")
+    ] = (None),
     min_margin: Annotated[float, typer.Option(min=0, help="Minimum reward difference of a pair.")] = 0.0,
     max_similarity: Annotated[
-        float, typer.Option(min=0, help="Drop pairs at least this similar; 1 drops only identical pairs.")
+        float, typer.Option(min=0, help="Drop a pair if its replies are at least this similar; 1 means identical.")
     ] = 0.9,
     max_tokens: Annotated[
         int | None,

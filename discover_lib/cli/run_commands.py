@@ -153,9 +153,8 @@ def begun(
     leave_out: Annotated[
         LeaveOut,
         typer.Option(
-            help="Leaves (most specific intents) that satisfaction ignores. none: leaves that no assistant satisfied "
-            "(paper, section 4.2). "
-            "all: leaves that every assistant satisfied (paper, appendix B.3)."
+            help="Satisfaction ignores some leaves (most specific intents). With none, it ignores leaves that no "
+            "assistant satisfied (section 4.2). With all, it ignores leaves that every assistant satisfied (B.3)."
         ),
     ] = "none",
     sensitivity: Annotated[

@@ -65,7 +65,7 @@ def test_tokens_saved_by_the_captions_rule(what: str, computed: float | None, ho
 
 def test_the_documents_list_the_figures_that_do_not_follow() -> None:
     page = (Path(__file__).parents[2] / "docs" / "paper-differences.md").read_text(encoding="utf-8")
-    section = page.split("## Printed figures that do not follow")[1]
+    section = page.split("## Printed figures that do not follow from the others")[1]
     for each in (check for check in paper_checks() if check.verdict == "does not follow"):
         printed, computed = each.row()[2:4]
         assert f"| {each.what} | {printed} | {computed} |" in section
