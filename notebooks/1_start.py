@@ -16,8 +16,8 @@ def introduce(mo):
     mo.md("""
     # People find out what they want by seeing it
 
-    One user asks three assistants. Each circle is an *intent*: one thing that this user wants. The user can name only
-    the filled one. The assistants help to discover the others.
+    One user asks three assistants. Each circle is an *intent*: one thing that this user wants. At first, the user can
+    name only the filled one. The assistants help to discover the others.
     """)
     return
 

@@ -52,7 +52,8 @@ POLICY = (
 
 STORY = (
     "# People find out what they want by seeing it\n\nOne user asks three assistants. Each circle is an *intent*: "
-    "one thing that this user wants. The user can name only the filled one. The assistants help to discover the others."
+    "one thing that this user wants. At first, the user can name only the filled one. The assistants help to discover "
+    "the others."
 )
 STAGE = (
     "# What does each reply discover?\n\nPress *Next*: the assistant replies, the user answers, and the map shows the "

@@ -2,6 +2,12 @@
 // a kernel, the visitor can meet another user and be the assistant.
 const PAUSE = 6000; // milliseconds between two turns while it plays
 
+const LEGEND = {
+  undiscovered: "has no words for it",
+  emerging: "can only hint at it",
+  discovered: "can name it: it is discovered",
+};
+
 const make = (name, className = "", text = "") => {
   const element = document.createElement(name);
   if (className) element.className = className;
@@ -308,8 +314,8 @@ export default {
       request.prepend(make("span", "st-who", "A user writes"));
       guesses.replaceChildren(make("span", "", "Which assistant discovers most?"), ...story.columns.map((column, place) =>
         makeGuess(column.key, () => { guessed = place; paintGuess(); })), verdict);
-      legend.replaceChildren(...["undiscovered", "emerging", "discovered"].flatMap((state) =>
-        [makeDot(story.glyph, state), make("span", "", state)]));
+      legend.replaceChildren(make("span", "", "The user"), ...Object.entries(LEGEND).flatMap(([state, told]) =>
+        [makeDot(story.glyph, state), make("span", "", told)]));
       grid.style.setProperty("--st-count", String(columns.length));
       grid.replaceChildren(...columns.map((each) => each.root));
       tabs.replaceChildren(
