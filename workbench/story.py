@@ -54,7 +54,7 @@ PARTS = (
     Part(
         "draft",
         "builds a full draft each turn",
-        "Each draft shows a bit of every topic. But the user thinks about one topic at a time (one group of circles).",
+        "Each draft shows a bit of every topic. But the user notices one topic at a time (one group of circles).",
     ),
     Part(
         "adaptive",

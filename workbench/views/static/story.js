@@ -314,8 +314,11 @@ export default {
       request.prepend(make("span", "st-who", "A user writes"));
       guesses.replaceChildren(make("span", "", "Which assistant discovers most?"), ...story.columns.map((column, place) =>
         makeGuess(column.key, () => { guessed = place; paintGuess(); })), verdict);
-      legend.replaceChildren(make("span", "", "The user"), ...Object.entries(LEGEND).flatMap(([state, told]) =>
-        [makeDot(story.glyph, state), make("span", "", told)]));
+      legend.replaceChildren("The user", ...Object.entries(LEGEND).map(([state, told]) => {
+        const entry = make("span");
+        entry.append(makeDot(story.glyph, state), told);
+        return entry;
+      }));
       grid.style.setProperty("--st-count", String(columns.length));
       grid.replaceChildren(...columns.map((each) => each.root));
       tabs.replaceChildren(
