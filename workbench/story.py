@@ -48,17 +48,17 @@ class Part:
 PARTS = (
     Part(
         "ask",
-        "asks a question each turn",
+        "asks questions",
         "Its questions show nothing new. The user can answer only with what they can already name.",
     ),
     Part(
         "draft",
-        "builds a full draft each turn",
+        "builds full drafts",
         "Each draft shows a bit of every topic. But the user notices one topic at a time (one group of circles).",
     ),
     Part(
         "adaptive",
-        "shows options, or builds a draft",
+        "shows options or builds",
         "In {turns}, it showed options. The user can pick an option that they could not name.",
     ),
 )

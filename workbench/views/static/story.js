@@ -3,9 +3,9 @@
 const PAUSE = 6000; // milliseconds between two turns while it plays
 
 const LEGEND = {
-  undiscovered: "has no words for it",
-  emerging: "can only hint at it",
-  discovered: "can name it: it is discovered",
+  undiscovered: "has no words",
+  emerging: "can only hint",
+  discovered: "can name it (discovered)",
 };
 
 const make = (name, className = "", text = "") => {
