@@ -16,8 +16,8 @@ def introduce(mo):
     mo.md("""
     # People find out what they want by seeing it
 
-    Each circle below is an *intent*: one thing that the user wants. The user can name only the filled one. Three
-    assistants help to discover the others.
+    One user asks three assistants. Each circle is an *intent*: one thing that this user wants. At first, the user can
+    name only the filled one. The assistants help to discover the others.
     """)
     return
 
@@ -34,7 +34,7 @@ def tell_story(mo, page):
 
 @app.cell(hide_code=True)
 def explain(mo, page):
-    mo.accordion(page.explanations())
+    mo.accordion(page.explanations(), multiple=True)
     return
 
 

@@ -111,13 +111,13 @@ def strip() -> Markup:
         marks.append(
             rect(22 + 42 * place, 74 - max(total, 0) * 19, 28, abs(total) * 19, "known" if total > 0 else "loss")
         )
-    return joined(marks) + word(10, 106, "found") + dots(talk, 102)
+    return joined(marks) + word(10, 106, "discovered") + dots(talk, 102)
 
 
 def sum_of_a_reply() -> Markup:
     reward = people.talk(PERSON, "adaptive").turns[2].candidate.reward
     assert reward is not None
-    parts = [("found", reward.discovered), ("length", reward.penalty), ("reward", reward.total)]
+    parts = [("discovered", reward.discovered), ("length", reward.penalty), ("reward", reward.total)]
     return bars(parts)
 
 

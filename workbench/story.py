@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from discover_lib.base.seeds import derive_rng
@@ -48,17 +49,17 @@ PARTS = (
     Part(
         "ask",
         "asks questions",
-        "Its questions show nothing new. The user can answer only with intents that they can already name.",
+        "Its questions show nothing new. The user can answer only with what they can already name.",
     ),
     Part(
         "draft",
-        "builds at once",
-        "A draft shows a bit of everything. Only the topic that the user is thinking about counts.",
+        "builds full drafts",
+        "Each draft shows a bit of every topic. But the user notices one topic at a time (one group of circles).",
     ),
     Part(
         "adaptive",
-        "shows options first, then builds",
-        "The user sees several options and picks one that they could not name.",
+        "shows options or builds",
+        "In {turns}, it showed options. The user can pick an option that they could not name.",
     ),
 )
 
@@ -105,7 +106,7 @@ def _moment(conversation: Conversation, turn: Turn | None, imagine: Imagine) -> 
 def _picture(piece: Imagined) -> dict[str, Any]:
     share = piece.known / piece.of if piece.of else 1.0
     return {
-        "drawing": svg_data_uri(piece.drawing) if piece.drawing else "",
+        "drawing": svg_data_uri(piece.drawing) if piece.drawing and piece.known else "",
         "lines": list(piece.lines),
         "share": round(share, 3),
     }
@@ -164,13 +165,8 @@ class StoryTeller:
         return engine(domain).builder.build(generate_artifact(domain, "eval", index)).tree
 
     @staticmethod
-    def _imagine(domain: str) -> Any:
-        lexicon = load_lexicon(domain)
-
-        def imagine(tree: IntentTree, state: IntentState) -> Imagined:
-            return imagined(tree, state, lexicon)
-
-        return imagine
+    def _imagine(domain: str) -> Imagine:
+        return partial(imagined, lexicon=load_lexicon(domain))
 
 
 def _hints(tree: IntentTree, lexicon: Lexicon, seed: int) -> list[str]:
@@ -232,9 +228,9 @@ def six_rules() -> str:
 
 
 WHO_PLAYS = """
-Small programs play the user and the assistants here, without a language model. They follow the rules of
-[the paper](https://arxiv.org/abs/2602.03429). To use a language model, open *Conversation*, then *Roles*, and type the
-model’s name.
+Small programs play the user and the assistants. They follow the rules of
+[the paper](https://arxiv.org/abs/2602.03429) and use no language model. To let a language model play a part, open the
+page *Conversation*, then *Roles*, and type the model’s name.
 
-One user is an anecdote. *Compare* measures many users.
+One user proves little. The page *Compare* measures many users.
 """

@@ -41,7 +41,7 @@ def test_each_sentence_is_told_why_it_counted_or_did_not(over: Game) -> None:
     named, near, nothing = sentences(over, 0, tree)
     assert [tree.text(key) for key in named.named] == ["Shows a boat"]
     assert not near.named and "near miss" in near.why(tree) and near.near
-    assert nothing.why(tree) == "It names no value of the goal."
+    assert nothing.why(tree) == "No: it names nothing in the goal."
 
 
 def test_the_end_shows_the_target_the_pictures_and_who_it_was(over: Game) -> None:

@@ -170,11 +170,11 @@ class Sentence:
     def why(self, tree: IntentTree) -> str:
         """Why it counted or did not, in words."""
         if self.named:
-            return "It names: " + "; ".join(map(tree.text, self.named)) + "."
+            return "Yes: “" + "”, “".join(map(tree.text, self.named)) + "”."
         if self.near:
             pairs = [f"“{said}” is not “{tree.text(key)}”" for key, said in self.near.items()]
-            return "It is a near miss. It names another value: " + "; ".join(pairs) + "."
-        return "It names no value of the goal."
+            return "No, a near miss: " + "; ".join(pairs) + "."
+        return "No: it names nothing in the goal."
 
 
 def sentences(game: Game, place: int, tree: IntentTree) -> list[Sentence]:
@@ -261,7 +261,7 @@ def reveal(game: Game) -> Any:
     given = {key for each in conversations for key in each.state.discovered} - named
     words = mo.md(
         f"**You saw the whole goal, with its {len(tree)} intents, and you named {len(named)} of them.** The replies "
-        f"showed you {len(given)} more. One game is an anecdote. To play again, choose another goal above."
+        f"showed you {len(given)} more. One game proves little. To play again, choose another goal above."
     )
     rows = [
         (f"assistant {place + 1}", tag("q", each.text), each.why(tree)) for place in range(2) for each in told[place]

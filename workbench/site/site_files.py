@@ -51,8 +51,9 @@ POLICY = (
 
 
 STORY = (
-    "# People find out what they want by seeing it\n\nEach circle below is an *intent*: one thing that the user wants. "
-    "The user can name only the filled one. Three assistants help to discover the others."
+    "# People find out what they want by seeing it\n\nOne user asks three assistants. Each circle is an *intent*: "
+    "one thing that this user wants. At first, the user can name only the filled one. The assistants help to discover "
+    "the others."
 )
 STAGE = (
     "# What does each reply discover?\n\nPress *Next*: the assistant replies, the user answers, and the map shows the "

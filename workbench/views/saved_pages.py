@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import distribution
+from pathlib import Path
 from typing import Any
 
 from discover_lib.core.conversation import Artifact, Conversation
@@ -21,6 +23,8 @@ from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, Markup, static_text, tag, templates
 from workbench.views.moments import Strip, stage_of, stage_script
 
+# Files of marimo → font and weight.
+FONTS = {"Lora-*": "Lora", "PTSans-Regular-*": '"PT Sans"', "PTSans-Bold-*": '"PT Sans"; font-weight: 700'}
 PACK = 20  # conversations that are compressed together
 _DRAWN = re.compile(r'"src":"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)"')
 
@@ -36,7 +40,7 @@ def page(
     Raises:
         jinja2.UndefinedError: the template names a value that is not given.
     """
-    styles = Markup("\n".join(map(static_text, sheets)))
+    styles = Markup("\n".join(map(static_text, sheets))) + (_fonts() if served else EMPTY)
     return (
         templates()
         .get_template(template)
@@ -140,7 +144,7 @@ def embedded(data: Mapping[str, Any]) -> Markup:
 
 def _policy(script: str, served: bool) -> Markup:
     """What the page may load: its own styles, images that it brings along, and this one script."""
-    asked = "connect-src 'self'; form-action 'self'" if served else "form-action 'none'"
+    asked = "connect-src 'self'; font-src 'self'; form-action 'self'" if served else "form-action 'none'"
     allowed = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; {asked}"
     if script:
         digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
@@ -148,12 +152,23 @@ def _policy(script: str, served: bool) -> Markup:
     return Markup(allowed)
 
 
+@cache
+def _fonts() -> Markup:
+    """The fonts of the notebooks, from where marimo's server has them; without them, a page has the system's."""
+    assets = Path(str(distribution("marimo").locate_file("marimo/_static/assets")))
+    return Markup(
+        "\n".join(
+            f"@font-face {{ font-family: {face}; src: url(/assets/{file.name}); }}"
+            for name, face in FONTS.items()
+            for file in assets.glob(name)
+        )
+    )
+
+
 # -- the first page of the workbench: a card for each word of the bar --------------------------------------------------
 
 
-@cache
-def _pictures() -> dict[str, str]:
-    return json.loads(static_text("thumbnails.json"))
+PICTURES: dict[str, str] = json.loads(static_text("thumbnails.json"))
 
 
 def gallery_page(*, only: frozenset[str] | None = None, note: Markup = EMPTY) -> str:
@@ -170,6 +185,7 @@ def gallery_page(*, only: frozenset[str] | None = None, note: Markup = EMPTY) ->
         "DiscoverLLM workbench",
         ("workbench.css", "gallery.css"),
         script=static_text("bar.js"),
+        served=True,
         bar=bar(only=only),
         cards=tag("ul", *map(_card, shown), class_="ga-cards"),
         start=shown[0].file if shown else "",
@@ -180,7 +196,7 @@ def gallery_page(*, only: frozenset[str] | None = None, note: Markup = EMPTY) ->
 def _card(page: Page) -> Markup:
     return tag(
         "li",
-        tag("div", Markup(_pictures().get(page.word) or _pictures()["Class"]), class_="ga-picture"),
+        tag("div", Markup(PICTURES.get(page.word) or PICTURES["Class"]), class_="ga-picture"),
         tag("h2", tag("a", page.word, href=f"/?file={page.file}")),
         tag("p", page.question),
     )

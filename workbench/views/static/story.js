@@ -2,6 +2,12 @@
 // a kernel, the visitor can meet another user and be the assistant.
 const PAUSE = 6000; // milliseconds between two turns while it plays
 
+const LEGEND = {
+  undiscovered: "has no words",
+  emerging: "can only hint",
+  discovered: "can name it (discovered)",
+};
+
 const make = (name, className = "", text = "") => {
   const element = document.createElement(name);
   if (className) element.className = className;
@@ -28,6 +34,10 @@ function paintPicture(box, picture, name) {
     }
     image.src = picture.drawing;
     image.alt = `${name}: ${Math.round(share * 100)}% of the details are discovered`;
+    return;
+  }
+  if (!picture.lines.length) {
+    box.replaceChildren(make("span", "st-none", "?")); // the user cannot picture anything yet
     return;
   }
   box.replaceChildren(
@@ -79,7 +89,7 @@ function makeColumn(column, story, actions) {
   const count = make("p", "st-count");
   const known = make("ul", "dl-sr");
   const mind = make("div", "st-head-of");
-  mind.append(picture, count, dots, make("p", "st-label", "The user’s idea so far"));
+  mind.append(picture, count, dots, make("p", "st-label", "← the user’s idea so far"));
   root.append(head, said, heard, mind, known);
   dots.addEventListener("pointerover", (event) => actions.point(event.target.closest(".st-dot")?.dataset.node ?? null));
   dots.addEventListener("pointerleave", () => actions.point(null));
@@ -150,7 +160,8 @@ export default {
 
     const paint = () => {
       turn = Math.max(0, Math.min(turn, last()));
-      if (!seen && turn === last()) { // the reveal
+      const reveals = !seen && turn === last();
+      if (reveals) {
         seen = open = true;
         paintWanted();
       }
@@ -171,7 +182,12 @@ export default {
           make("b", "", String(moments[place].known)),
         );
       });
+      if (reveals && ended) setTimeout(() => { if (captions.getBoundingClientRect().bottom > innerHeight) show(captions); }, 300); // pictures load
       status.textContent = `${where.textContent}: ${columns.map((each, place) => `${each.column.key} ${moments[place].known}`).join(", ")} discovered`;
+    };
+    const show = (part) => {
+      const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+      part.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
     };
     const go = (to) => {
       turn = to;
@@ -235,7 +251,7 @@ export default {
       reveal.setAttribute("aria-pressed", String(open));
     };
     head.append(wanted, reveal);
-    top.append(request, head);
+    const asked = make("div", "st-asked");
     const tabs = make("div", "st-tabs");
     tabs.setAttribute("role", "group");
     tabs.setAttribute("aria-label", "Which assistant to show");
@@ -245,6 +261,8 @@ export default {
     const guesses = make("div", "st-guess");
     const verdict = make("b", "st-verdict");
     verdict.setAttribute("role", "status");
+    asked.append(request, guesses);
+    top.append(asked, head);
     const back = button("◀", "One turn back", () => (stop(), go(turn - 1)));
     const play = button("▶ Play", "Play", () => (playing ? stop() : start()), "st-button st-main");
     const next = button("▶|", "One turn on", () => (stop(), go(turn + 1)));
@@ -296,8 +314,11 @@ export default {
       request.prepend(make("span", "st-who", "A user writes"));
       guesses.replaceChildren(make("span", "", "Which assistant discovers most?"), ...story.columns.map((column, place) =>
         makeGuess(column.key, () => { guessed = place; paintGuess(); })), verdict);
-      legend.replaceChildren(...["undiscovered", "emerging", "discovered"].flatMap((state) =>
-        [makeDot(story.glyph, state), make("span", "", state)]), make("span", "", "Each group of circles is one topic."));
+      legend.replaceChildren("The user", ...Object.entries(LEGEND).map(([state, told]) => {
+        const entry = make("span");
+        entry.append(makeDot(story.glyph, state), told);
+        return entry;
+      }));
       grid.style.setProperty("--st-count", String(columns.length));
       grid.replaceChildren(...columns.map((each) => each.root));
       tabs.replaceChildren(
@@ -305,8 +326,10 @@ export default {
       );
       captions.replaceChildren(
         ...story.columns.map((column) => {
-          const { known, of } = column.moments.at(-1), item = make("li", "", ` ${column.lesson}`);
-          item.prepend(make("b", "", `${column.key} discovered ${known} of ${of}.`));
+          const { known, of } = column.moments.at(-1), item = make("li");
+          const turns = column.moments.flatMap((each, at) => (each.options ? [at] : [])), end = turns.pop();
+          const when = turns.length ? `turns ${turns.join(", ")} and ${end}` : `turn ${end}`; // with options
+          item.append(make("b", "", `${column.key} discovered ${known} of ${of}.`), ` ${column.lesson.replace("{turns}", when)}`);
           return item;
         }),
       );
@@ -322,7 +345,7 @@ export default {
 
     el.dataset.suspense = String(Boolean(model.get("suspense")));
     guesses.hidden = Boolean(model.get("suspense")); // a lesson asks for the guess before
-    el.append(top, guesses, bar, tabs, grid, legend, captions, trying, status);
+    el.append(top, bar, tabs, grid, legend, captions, trying, status);
     el.addEventListener("keydown", (event) => {
       if (event.target.closest("textarea, input")) return;
       if (event.key === "ArrowLeft") (stop(), go(turn - 1));
@@ -345,8 +368,7 @@ export default {
       }
       build();
       if (mine.moments) { // the answer stands above the field that it was asked in
-        const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-        columns[chosen].root.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
+        show(columns[chosen].root);
       }
     });
     turn = model.get("suspense") ? 1 : 0;
