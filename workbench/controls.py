@@ -109,7 +109,7 @@ def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use 
     if "voice" in roles:
         elements["leak_check"] = mo.ui.checkbox(
             value=now.leak_check is not None,
-            label="The model checks the voice’s messages for paraphrases of hidden intents",
+            label="The model checks that the voice reveals no undiscovered intent",
         )
     row = '<div style="display:flex;flex-wrap:wrap;gap:8px 16px;align-items:center">{}</div>'
     grid = (
