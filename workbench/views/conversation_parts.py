@@ -99,8 +99,8 @@ def as_written(reply: Reply) -> Markup:
         EMPTY
         if reply.notation is None
         else more(
-            "short form",
-            quiet("This reply was made from a text in compact notation:"),
+            "source text",
+            quiet("The reply was made from this text, in compact notation:"),
             code(reply.notation),
         )
     )

@@ -4,7 +4,7 @@
 const SIGNS = ["○", "◆", "●"];
 const NAMES = ["undiscovered", "emerging", "discovered"];
 const KEY = "○ undiscovered  ◆ emerging  ● discovered";
-const KEY_OF_TURNS = "○ undiscovered: not known yet  ◆ emerging: half known  ● discovered: known  ✓ satisfied: built  ▲ changed in this turn  Blue border: can change next  Blue background: on the user’s mind";
+const KEY_OF_TURNS = "○\u00a0undiscovered: not known yet  ◆\u00a0emerging: half known  ●\u00a0discovered: known  ✓\u00a0satisfied: built  ▲\u00a0changed in this turn  Blue border: can change next  Blue background: on the user’s mind";
 const SEARCHED = 30; // intents beyond which there is a field that finds one
 const CROWDED = 260; // intents from which trees out of focus are folded
 const PHONE = 560; // px of the map's own width below which it is an outline

@@ -335,7 +335,7 @@ export function stage(root, source) {
   }
   const replyOf = (here) => said("assistant", [
     marked(here),
-    here.written && h("details", { class: "dl-more" }, h("summary", null, "short form"), h("p", { class: "dl-quiet" }, "This reply was made from a text in compact notation:"), h("pre", { class: "dl-code" }, here.written)),
+    here.written && h("details", { class: "dl-more" }, h("summary", null, "source text"), h("p", { class: "dl-quiet" }, "The reply was made from this text, in compact notation:"), h("pre", { class: "dl-code" }, here.written)),
   ], here.turn);
   const answerOf = (here) => said("user", [
     built(here.answer), here.flaws && h("p", { class: "dl-flaw" }, `⚠ A check of this message found a problem: ${here.flaws}`),
@@ -508,7 +508,7 @@ export function stage(root, source) {
       rows.push(h("div", { class: "st-two" }, column(one, turn), column(other, turn)));
     }
     at.beside.replaceChildren(h("section", { class: "st-panel" }, head("Side by side", close), h("p", { class: "st-sentence" }, pair.sentence, uneven),
-      at.map, h("div", { class: "st-two st-names" }, h("b", null, record.strips[one].label), h("b", null, record.strips[other].label)), rows));
+      at.map, h("div", { class: "st-two st-names" }, h("b", null, "A: ", record.strips[one].label), h("b", null, "B: ", record.strips[other].label)), rows));
   }
 
   // -- notes, set-up ------------------------------------------------------------------------------------------------
