@@ -46,16 +46,16 @@ def follow_stage(mo, page, player, set_changes, set_restarts, trouble):
 
 @app.cell(hide_code=True)
 def make_controls(carried, mo, page):
-    view_choice = carried.kept(mo.ui.radio, "view", ["boxes", "graph"], value="boxes", label="Intents as", inline=True)
+    view = carried.kept(mo.ui.radio, "view", ["boxes", "graph"], value="boxes", label="Draw intents as", inline=True)
     rules_choice, run_choice = carried.rules_menu("Rules"), page.run_menu()
-    view_choice
-    return rules_choice, run_choice, view_choice
+    view
+    return rules_choice, run_choice, view
 
 
 @app.cell
-def draw_graph(changes, mo, page, player, view_choice):
+def draw_graph(changes, mo, page, player, view):
     changes()
-    mo.stop(view_choice.value == "boxes")  # the boxes are on the stage; the graph loads plotly
+    mo.stop(view.value == "boxes")  # the boxes are on the stage; the graph loads plotly
     figure = page.tree_figure(player)  # tree.figure(state), drawn from the networkx graph tree.graph(state)
     mo.show_code(mo.ui.anywidget(figure))
     return

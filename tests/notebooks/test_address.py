@@ -20,7 +20,7 @@ CHOICES = {
     "1_start.py": """Kind of goal | Goal number""",
     "2_intents.py": """Artifact | Kind""",
     "3_conversation.py": """Rules | near-miss weight | free tokens | price of 1,000 tokens
-        | Intents as""",
+        | Draw intents as""",
     "6_compare.py": """Measure | relative to these assistants (eq. 4) | Skip intents that""",
     "7_trust.py": """Check | Share of verdicts inverted
         | Typing style of the miniature | Depth of the restricted intent | Offers to users of""",

@@ -83,7 +83,10 @@ def test_rows_explain_themselves_to_the_keyboard_and_the_other_replies_are_there
     page.keyboard.press("Enter")
     told = page.locator(".im-told")
     assert told.inner_text() == "1.1.1 · blurred intent · emerging."
+    earned = page.locator(".st-receipt")
+    assert "another value of the same kind" in earned.inner_text() and "threshold" not in earned.inner_text()
     page.get_by_label("show blurred intents").check()
+    assert "above its threshold" in earned.inner_text()
     assert "A red boat" in told.inner_text() and "Turn 1: undiscovered → emerging" in told.inner_text()
     assert where(page) == "Turn 1 of 2"  # up and down do not change the turn
     page.get_by_text("The other replies to turn 1: 1").click()
