@@ -395,7 +395,7 @@ def tree_figure(player: StagePlayer) -> Any:
     graph = player.session.tree.graph(player.session.state)
     for node in graph.nodes.values():
         if node["discovery"] != "discovered" and not player.shows_hidden:
-            node["text"] = "blurred intent"
+            node["text"] = "not discovered yet"
     return figure(graph, live=True)
 
 
