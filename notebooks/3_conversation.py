@@ -15,8 +15,7 @@ app = marimo.App(width="full", app_title="Conversation", css_file="../workbench/
 def introduce(mo):
     mo.md("""
     # What does each reply discover?
-
-    *Next* plays a turn. The map shows the intents that each reply discovers.
+    Each box under *What the user wants* is one *intent*. *Next* plays a turn: a good reply helps the user discover one.
     """)
     return
 
@@ -47,18 +46,16 @@ def follow_stage(mo, page, player, set_changes, set_restarts, trouble):
 
 @app.cell(hide_code=True)
 def make_controls(carried, mo, page):
-    view_choice = carried.kept(
-        mo.ui.radio, "view", ["map", "graph"], value="map", label="Draw the tree as", inline=True
-    )
+    view = carried.kept(mo.ui.radio, "view", ["boxes", "graph"], value="boxes", label="Draw intents as", inline=True)
     rules_choice, run_choice = carried.rules_menu("Rules"), page.run_menu()
-    view_choice
-    return rules_choice, run_choice, view_choice
+    view
+    return rules_choice, run_choice, view
 
 
 @app.cell
-def draw_graph(changes, mo, page, player, view_choice):
+def draw_graph(changes, mo, page, player, view):
     changes()
-    mo.stop(view_choice.value == "map")  # the map is on the stage; the graph loads plotly
+    mo.stop(view.value == "boxes")  # the boxes are on the stage; the graph loads plotly
     figure = page.tree_figure(player)  # tree.figure(state), drawn from the networkx graph tree.graph(state)
     mo.show_code(mo.ui.anywidget(figure))
     return
@@ -84,7 +81,7 @@ def score_again(base, carried, changes, lam, mo, p, page, player, replay, tau):
 @app.cell(hide_code=True)
 def show_rewards(lam, mo, p, rescored, rules_choice, tau):
     _sliders = mo.hstack([rules_choice, p, tau, lam], justify="start", wrap=True)
-    mo.accordion({"Reward of this turn under other rules": mo.vstack([_sliders, rescored])})
+    mo.accordion({"Try other rules on this turn": mo.vstack([_sliders, rescored])})
     return
 
 
@@ -97,7 +94,7 @@ def choose_players(controls, page, player):
 @app.cell
 def list_conversations(mo, page, player, run_choice):
     run_table = page.run_table(player, run_choice)
-    listed = {"Open a conversation from a run": mo.vstack([run_choice, run_table])}
+    listed = {"Open a saved conversation": mo.vstack([run_choice, run_table])}
     return (listed,)
 
 
@@ -114,7 +111,6 @@ def choose_world(engine, mo, page, player, restarts):
     domain = page.domain_of(player.session)
     mo.stop(domain is None, mo.md("Choose a user of the miniature to see the same step in Python."))
     world, tree, seed = engine(domain), player.session.tree, player.session.settings.seed
-    mo.md("## The same step in Python")
     return domain, seed, tree, world
 
 
@@ -124,7 +120,13 @@ def step_in_python(IntentMap, UserSimulator, domain, mo, moments_of, page, scrip
     reply = user.ask(scripted_assistant("draft", domain))  # or: reply = "a fox"
     user.step(reply)
     drawn = IntentMap(tree, moments_of(user.conversation), rules=user.rules)
-    mo.show_code(mo.vstack([page.stepped(user), mo.ui.anywidget(drawn.widget)]))
+    stepped = mo.show_code(mo.vstack([page.stepped(user), mo.ui.anywidget(drawn.widget)]))
+    return (stepped,)
+
+
+@app.cell(hide_code=True)
+def show_step(mo, stepped):
+    mo.accordion({"The same step in Python": stepped})
     return
 
 

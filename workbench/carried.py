@@ -17,9 +17,9 @@ from discover_lib.core.rules import NAMED_RULES, Rules
 
 OWN = "the run’s own"
 RULE_SLIDERS = {  # name in the address → the most it goes up to, its step, and its label
-    "p": (1, 0.05, "near-miss weight p"),
-    "tau": (1000, 10, "free tokens τ"),
-    "lam": (10, 0.5, "price of 1,000 tokens, 1000 λ"),
+    "p": (1, 0.05, "near-miss weight"),
+    "tau": (1000, 10, "free tokens"),
+    "lam": (10, 0.5, "price of 1,000 tokens"),
 }
 
 

@@ -109,7 +109,7 @@ def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use 
     if "voice" in roles:
         elements["leak_check"] = mo.ui.checkbox(
             value=now.leak_check is not None,
-            label="The model checks the voice’s messages for paraphrases of hidden intents",
+            label="The model checks that the voice reveals no undiscovered intent",
         )
     row = '<div style="display:flex;flex-wrap:wrap;gap:8px 16px;align-items:center">{}</div>'
     grid = (
@@ -119,8 +119,8 @@ def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use 
     first = row.format("".join(f"{{{name}}}" for name in roles))
     second = grid.format("".join(f"<div>{{{name}}}</div>" for name in elements if name not in roles))
     note = (
-        '<p style="opacity:.75;font-size:13px;margin:6px 0 0">Keys are read from the environment or <code>.env</code> '
-        "(ANTHROPIC_API_KEY, OPENAI_API_KEY …) and are never shown, stored or exported.</p>"
+        '<p style="opacity:.75;font-size:13px;margin:6px 0 0">Keys are read from environment variables or '
+        "<code>.env</code> (ANTHROPIC_API_KEY, OPENAI_API_KEY …) and are never shown, stored or exported.</p>"
     )
     layout = mo.Html(f'<div style="display:grid;gap:10px">{first}{second}{note}</div>')
     return layout.batch(**elements).form(submit_button_label=submit)

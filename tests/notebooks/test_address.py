@@ -19,13 +19,13 @@ pytestmark = pytest.mark.slow
 CHOICES = {
     "1_start.py": """Kind of goal | Goal number""",
     "2_intents.py": """Artifact | Kind""",
-    "3_conversation.py": """Rules | near-miss weight p | free tokens τ | price of 1,000 tokens, 1000 λ
-        | Draw the tree as""",
+    "3_conversation.py": """Rules | near-miss weight | free tokens | price of 1,000 tokens
+        | Draw intents as""",
     "6_compare.py": """Measure | relative to these assistants (eq. 4) | Skip intents that""",
     "7_trust.py": """Check | Share of verdicts inverted
         | Typing style of the miniature | Depth of the restricted intent | Offers to users of""",
     "4_data.py": """Domain | Samples of each | Users | Turns | Rules | Seed | Look ahead, turns | played by
-        | Labels under | near-miss weight p | Drop margins below | Drop near-duplicates above
+        | Labels under | near-miss weight | Drop margins below | Drop near-duplicates above
         | keep turns in which the user leaked | Replies hold | System message""",
     "5_train.py": """Backend | Row""",
 }

@@ -51,7 +51,7 @@ def test_frames_buttons_and_keys_step_through_the_turns(opened: Callable[..., Pa
         frames.nth(turn).click()
         assert states(page) == {key: shown.state_after(turn)[key].name.lower() for key in TREE.intents}
         assert page.locator(".dl-msg").count() == [1, 3, 4][turn]
-    assert where(page) == "Turn 1 of 2" and "Reward R" in page.locator(".st-receipt").inner_text()
+    assert where(page) == "Turn 1 of 2" and "Reward" in page.locator(".st-receipt").inner_text()
     assert page.locator(".im-cell").nth(1).get_attribute("data-moved") == ""
     page.get_by_role("button", name="One turn back").click()
     assert where(page) == "Turn 0 of 2"
@@ -82,13 +82,16 @@ def test_rows_explain_themselves_to_the_keyboard_and_the_other_replies_are_there
     assert page.locator(":focus").get_attribute("data-i") == "2"
     page.keyboard.press("Enter")
     told = page.locator(".im-told")
-    assert told.inner_text() == "1.1.1 · hidden intent · emerging."
-    page.get_by_label("show hidden intents").check()
+    assert told.inner_text() == "1.1.1 · blurred intent · emerging."
+    earned = page.locator(".st-receipt")
+    assert "another value of the same kind" in earned.inner_text() and "threshold" not in earned.inner_text()
+    page.get_by_label("show blurred intents").check()
+    assert "above its threshold" in earned.inner_text()
     assert "A red boat" in told.inner_text() and "Turn 1: undiscovered → emerging" in told.inner_text()
     assert where(page) == "Turn 1 of 2"  # up and down do not change the turn
     page.get_by_text("The other replies to turn 1: 1").click()
     assert page.locator(".st-card").inner_text().startswith("first")
-    assert page.get_by_role("button", name="Take").count() == 0
+    assert page.get_by_role("button", name="Continue with").count() == 0
 
 
 @pytest.mark.parametrize("payload", [*HOSTILE, f"```svg\n{HOSTILE_SVG}\n```", HOSTILE_SVG])
@@ -96,7 +99,7 @@ def test_nothing_that_a_model_wrote_runs(opened: Callable[..., Page], payload: s
     data = TREE.to_dict()
     data["roots"][1]["text"] = data["topic"] = data["initial_request"] = payload
     page = opened(conversation((payload, payload + " again"), payload, IntentTree.from_dict(data)))
-    page.get_by_label("show hidden intents").check()
+    page.get_by_label("show blurred intents").check()
     for _ in range(2):
         page.get_by_role("button", name="Next", exact=True).click()
     page.locator(".im-cell").last.hover()

@@ -83,11 +83,11 @@ def test_a_session_outlives_a_reload_goes_on_after_its_last_turn_and_compares_br
     stage.locator(".st-frame").nth(2).click()
     simulator.at_turn(2)
     stage.get_by_role("textbox", name="Your reply").fill("Would you prefer a heron or a toucan?")
-    simulator.step("Send as the assistant", 3)
+    simulator.step("Send reply", 3)
     simulator.button("compare branch 2").click()
     beside = stage.locator(".st-beside")
     expect(beside).to_contain_text("here they part")
-    expect(beside.locator(".st-sentence")).to_contain_text("hidden intents after")
+    expect(beside.locator(".st-sentence")).to_contain_text("intents discovered in")
     expect(stage.locator(".st-said")).to_be_hidden()
     simulator.button("Back to one conversation").click()
     expect(stage.locator(".st-said")).to_be_visible()
@@ -153,7 +153,7 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
     page.get_by_text("Set-up:").click()
     pressed(page, "Reset")
     at_turn(page, 0)
-    page.get_by_text("Roles: judge and voice miniature").click()
+    page.get_by_text("Use a language model (now: none)").click()
     fields = {"Model": MODEL, "Another model for the assistant": f"{MODEL}:adaptive", "Own server": models.api_base}
     for role in ("judge", "voice", "assistant"):
         page.get_by_label(f"The {role} is").select_option(label="a language model")
@@ -161,7 +161,7 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
         page.get_by_label(label, exact=True).fill(text)
         page.get_by_label(label, exact=True).blur()
     page.get_by_role("button", name="Use these").click()
-    expect(page.get_by_text(f"Roles: judge and voice {MODEL}")).to_be_visible()
+    expect(page.get_by_text(f"(now: judge and voice {MODEL}")).to_be_visible()
     expect(page.get_by_text("In all $").last).to_be_visible()
     assert models.counts["requests"] == 0, "nothing is asked before it is told to"
 
@@ -170,7 +170,7 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
     expect(page.locator(".st-said .dl-turn")).to_contain_text(f"{MODEL}:adaptive")
     page.locator(".st-map .im-cell").first.click()
     expect(page.locator(".st-map .im-told")).to_contain_text("Turn 1:")
-    expect(page.locator(".st-receipt")).to_contain_text("saw only the tree in focus")
+    expect(page.locator(".st-receipt")).to_contain_text("checked only what the user was thinking about")
 
     models.latency_seconds = 60
     pressed(page, "Next")

@@ -52,7 +52,7 @@ def played(page: Page) -> dict[str, str]:
     press("Next", 1)
     press("Next", 2)
     stage.get_by_role("textbox", name="Your reply").fill("Would you prefer a heron or a toucan?")
-    press("Send as the assistant", 3)
+    press("Send reply", 3)
     press("One turn back", 2)
     stage.get_by_role("button", name="Branch", exact=True).click()
     expect(stage.locator(".st-strip")).to_have_count(2)

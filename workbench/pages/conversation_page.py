@@ -29,6 +29,7 @@ from workbench.sources import (
 from workbench.views import conversation_parts as show
 from workbench.views.conversation_parts import chat, receipt
 from workbench.views.html import EMPTY, Markup, beside, error_line, quiet, styled, tag
+from workbench.views.moments import rules_told
 
 if TYPE_CHECKING:
     from discover_lib.core.conversation import Conversation
@@ -43,9 +44,9 @@ ABOUT = {  # a line about each assistant, where it is chosen
     AS_RECORDED: "The replies of the recorded conversation.",
 }
 ABOUT_RULES = {
-    "paper": "The paper’s rules: one tree is in focus, and each new discovery is worth 1.",
-    "paper, GRPO": "The paper’s rules with 500 free tokens, as in its GRPO runs.",
-    "authors": "The released code: emerging intents earn ½, and the focus follows unsatisfied intents.",
+    "paper": "The paper’s rules: a discovered intent earns 1. The user thinks about one tree of intents at a time.",
+    "paper, GRPO": "The same, but the first 500 tokens are free, as in the paper’s training with GRPO.",
+    "authors": "The authors’ published code: an emerging intent earns ½. Unsatisfied intents come first.",
 }
 
 
@@ -96,7 +97,7 @@ def run_rows(folder: Path) -> list[dict[str, Any]]:
                 "assistant": " + ".join(row.assistants),
                 "user": row.artifact,
                 "turns": row.turns,
-                "hidden intents discovered": row.discovered,
+                "intents discovered": row.discovered,
                 "reward": round(row.reward, 2),
                 "leaks": row.leaks,
                 "ended": (row.stop or "not finished").replace("_", " "),
@@ -137,11 +138,11 @@ def asks_a_model(session: Session, action: Callable[..., object]) -> bool:
 def sources(session: Session) -> dict[str, str]:
     """Where users come from; recordings, runs and trees built here only where there are some."""
     there = {
-        "Miniature, simulated live": "miniature",
-        "Recorded with a large model": "recorded" if recorded_choices() else "",
+        "Miniature: no language model": "miniature",
+        "Recorded with a language model": "recorded" if recorded_choices() else "",
         "Trees built here": "trees" if built_trees() else "",
     }
-    used = {"recorded": "Recorded with a large model", "trees": "Trees built here", "run": "A run"}
+    used = {"recorded": "Recorded with a language model", "trees": "Trees built here", "run": "A run"}
     labels = {label: source for label, source in there.items() if source}
     source = session.settings.source
     return labels | ({used[source]: source} if source in used else {})
@@ -212,7 +213,9 @@ def setup(session: Session, before: Session | None = None) -> dict[str, Any]:
             "rules": used.rules,
         },
         "before": "" if before is None else title(before),
-        "line": f"{session.tree.artifact_type} · {chosen} · {used.rules} rules",  # a title names hidden intents
+        # a title names hidden intents
+        "line": f"{session.tree.artifact_type} · assistant {chosen}"
+        + f" · {used.rules} rules" * (used.rules != "paper"),
     }
 
 
@@ -245,8 +248,8 @@ def players(session: Session) -> Choice:
 
 def who_plays(session: Session) -> str:
     used = session.settings
-    if used.recorded:
-        return AS_RECORDED
+    if used.recorded or not used.models:
+        return AS_RECORDED if used.recorded else "none"
     user = f"judge and voice {used.judge}"
     if used.judge != used.voice:
         user = f"judge {used.judge}, voice {used.voice}"
@@ -264,8 +267,15 @@ def roles(player: StagePlayer, form: Any) -> dict[str, Any]:
             player.cast(choice)
     except controls.ChoiceError as error:
         mistake = error_line(str(error))
-    told = mo.Html(styled(mistake, plan(player.session, choice)))
-    return {f"Roles: {who_plays(player.session)}": mo.vstack([form, told])}
+    told = mo.md(
+        "The *judge* decides which intents a reply matches. The *voice* writes the user’s messages. The *miniature* "
+        "plays both with programs, and a *script* plays the assistant."
+    )
+    return {
+        f"Use a language model (now: {who_plays(player.session)})": mo.vstack(
+            [told, form, mo.Html(styled(mistake, plan(player.session, choice)))]
+        )
+    }
 
 
 def plan(session: Session, choice: Choice) -> Markup:
@@ -288,17 +298,13 @@ def plan(session: Session, choice: Choice) -> Markup:
 
 def rules_line(session: Session) -> str:
     """The rules in force, who plays, and what has been spent."""
-    rules, used = session.conversation.rules, session.settings
-    about = f"{rules.name} rules: p = {rules.p:g}, τ = {rules.tau:g} {rules.token_unit}, λ = {rules.lam:g}"
+    about, used = rules_told(session.conversation.rules), session.settings
     if used.recorded:
         return f"{about}. {session.conversation.setting.get('note', '')}."
     if used.models:
         spent = session.calls.line
-        return f"{about}; seed {used.seed}. Who plays: {who_plays(session)}. {spent}{'.' if spent else ''}"
-    return (
-        f"{about}; seed {used.seed}. Miniature: the built-in environment without a language model. Every number "
-        f"is computed."
-    )
+        return f"{about}. Random seed {used.seed}. Language models: {who_plays(session)}. {spent}{'.' if spent else ''}"
+    return f"{about}. Random seed {used.seed}. No language model takes part: every number is computed."
 
 
 # -- figures of the page -----------------------------------------------------------------------------------------------
@@ -342,7 +348,7 @@ def run_menu() -> Any:
 
     runs = labelled(list(find_runs(outputs_folder()).values()))
     first = next(iter(runs), None)
-    return kept(mo.ui.dropdown, "run", runs, value=first, label="Run", searchable=True, forgets=("conversation",))
+    return kept(mo.ui.dropdown, "run", runs, value=first, label="Saved in", searchable=True, forgets=("conversation",))
 
 
 def run_table(player: StagePlayer, run_choice: Any) -> Any:
@@ -350,7 +356,9 @@ def run_table(player: StagePlayer, run_choice: Any) -> Any:
     import marimo as mo
 
     if run_choice.value is None:
-        return mo.md("There is no run yet: [Compare](/?file=6_compare.py) and [Data](/?file=4_data.py) make runs.")
+        return mo.md(
+            "No conversations are saved yet. [Compare](/?file=6_compare.py) and [Data](/?file=4_data.py) save some."
+        )
 
     def opens(rows: Any) -> None:
         if rows:
@@ -377,7 +385,7 @@ def rewards(session: Session, now: Conversation) -> Any:
     original, number = session.conversation, session.cursor
     turn = now.turns[number - 1] if number else None
     if turn is None or turn.candidate.reward is None or original.turns[number - 1].candidate.reward is None:
-        return mo.md("This turn has no reward. Choose a scored turn in the film strip.")
+        return mo.md("This turn has no reward. Choose another turn.")
     table = show.compared(original.turns[number - 1], turn, original.tree)
     return mo.Html(styled(table, show.every_turn(original, now)))
 
@@ -387,7 +395,7 @@ def tree_figure(player: StagePlayer) -> Any:
     graph = player.session.tree.graph(player.session.state)
     for node in graph.nodes.values():
         if node["discovery"] != "discovered" and not player.shows_hidden:
-            node["text"] = "hidden intent"
+            node["text"] = "not discovered yet"
     return figure(graph, live=True)
 
 

@@ -56,8 +56,8 @@ STORY = (
     "the others."
 )
 STAGE = (
-    "# What does each reply discover?\n\nPress *Next*: the assistant replies, the user answers, and the map shows the "
-    "intents that the reply discovered."
+    "# What does each reply discover?\n\nPress *Next*: the assistant replies, and the user answers. Each box under "
+    "*What the user wants* is an *intent*: one thing that the user wants."
 )
 
 

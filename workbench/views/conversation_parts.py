@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from discover_lib.base.words import counted
 from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
 from discover_lib.core.intents import IntentTree
+from discover_lib.core.reward import Reward
 from discover_lib.core.roles import Recognised
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState, Transition
@@ -88,12 +90,20 @@ def user_message(turn: Turn) -> Markup:
         return text
     flaws = "; ".join(FLAWS.get(flaw, flaw) for flaw in turn.flaws)
     sign = tag("span", "⚠", aria_hidden="true")
-    return text + tag("p", sign, f" The voice’s own check found a problem: {flaws}", class_="dl-flaw")
+    return text + tag("p", sign, f" A check of this message found a problem: {flaws}", class_="dl-flaw")
 
 
 def as_written(reply: Reply) -> Markup:
     """The notation that a model wrote, folded; nothing where it wrote the text itself."""
-    return EMPTY if reply.notation is None else more("as the assistant wrote it", code(reply.notation))
+    return (
+        EMPTY
+        if reply.notation is None
+        else more(
+            "source text",
+            quiet("The reply was made from this text, in compact notation:"),
+            code(reply.notation),
+        )
+    )
 
 
 # -- the receipt -------------------------------------------------------------------------------------------------------
@@ -124,15 +134,17 @@ def receipt_lines(candidate: Candidate, rules: Rules) -> list[ReceiptLine]:
     shares, lines = dict(candidate.reward.shares), []
     for each in candidate.transitions:
         verdict = candidate.evaluation.verdict(each.intent_id)
-        change = f"now {level_name(each.after)}" if each.moved else "now satisfied" if each.satisfied else "θ shrinks"
+        change = (
+            f"now {level_name(each.after)}" if each.moved else "now satisfied" if each.satisfied else "no change yet"
+        )
         if each.moved and each.satisfied:
             change += " and satisfied"
         tone = "known" if each.after is Discovery.DISCOVERED else "emerging"
         tone = tone if each.moved or each.satisfied else ""
         near: tuple[str, ...] = ()
         if each.cause == "direct":
-            why = "engaged: the reply builds it"
-            why = why if candidate.evaluation.kind == "artifact" else "engaged: the reply asks about it"
+            why = "match: the reply builds it"
+            why = why if candidate.evaluation.kind == "artifact" else "match: the reply asks about it"
         else:
             why, near = near_miss_sum(each, rules), tuple(verdict.near_misses) if verdict else ()
         lines.append(ReceiptLine(each.intent_id, each, change, tone, why, near, shares.pop(each.intent_id, 0.0)))
@@ -150,38 +162,43 @@ def receipt(tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | N
     candidate = candidate or turn.candidate
     if candidate.reward is None or candidate.evaluation is None:
         return error_line(f"Turn {turn.index}: this reply is unscored. {candidate.error or ''}".strip())
-    reward = candidate.reward
-    counts = "level change: an emerging intent counts ½; a parent counts 1 once all its children count 1"
-    counts = "intents newly discovered" if rules.discovery_reward == "newly_discovered" else counts
-    sums = (
-        (term("discovery reward", "Discovery reward R_d"), counts, reward.discovered),
-        (term("length penalty", "Length penalty R_e"), length_sum(candidate.reply, rules), reward.penalty),
-        (term("reward", "Reward R = R_d + R_e"), "", reward.total),
-    )
+    sums = [
+        (term(name.lower(), name), how, value)
+        for name, how, value in reward_sums(candidate.reply, candidate.reward, rules)
+    ]
     assistant = f", {candidate.reply.assistant}" if candidate.reply.assistant else ""
     title = f"Turn {turn.index}{assistant}, {rules.name} rules"
     texts = {key: tree.text(key) for key in tree.intents}
     return part("receipt", title, receipt_lines(candidate, rules), texts, sums)
 
 
-def length_sum(reply: Reply, rules: Rules) -> str:
-    """The length part of the reward as a calculation in words."""
-    above = max(0, reply.n_tokens - rules.tau)
-    capped = f", capped at {rules.penalty_cap:g}" if rules.lam * above > rules.penalty_cap else ""
+def reward_sums(reply: Reply, reward: Reward, rules: Rules) -> tuple[tuple[str, str, float], ...]:
+    """The parts of a reward and their sum: the name of each, how it is counted, and its value."""
+    counts = "level change: an emerging intent counts ½; a parent counts 1 once all its children count 1"
+    counts = "intents newly discovered" if rules.discovery_reward == "newly_discovered" else counts
     return (
-        f"{in_tokens(reply.n_tokens, rules.token_unit)}, {above:g} above τ = {rules.tau:g}, × λ = {rules.lam:g}{capped}"
+        ("Discovery reward", counts, reward.discovered),
+        ("Length penalty", length_sum(reply, rules), reward.penalty),
+        ("Reward", "discovery reward + length penalty", reward.total),
     )
 
 
+def length_sum(reply: Reply, rules: Rules) -> str:
+    """The length part of the reward as a calculation in words."""
+    above = max(0, reply.n_tokens - rules.tau)
+    capped = f", at most {rules.penalty_cap:g}" if rules.lam * above > rules.penalty_cap else ""
+    free = f"{in_tokens(reply.n_tokens, rules.token_unit)}, {rules.tau:g} are free"
+    return f"{free}: {above:g} × {rules.lam:g}{capped}" if above else free
+
+
 def near_miss_sum(transition: Transition, rules: Rules) -> str:
-    """The near misses of an intent against its θ, as a calculation in words."""
+    """The near misses of an intent against its threshold, as a calculation in words."""
     assert transition.score is not None and transition.theta is not None
-    count = round(transition.score / rules.p) if rules.p else 0
-    misses = "1 near miss" if count == 1 else f"{count} near misses"
-    below = "≤" if rules.crossing == ">" else "<"
-    relation = rules.crossing.replace(">=", "≥") if transition.moved else below
-    left = "" if transition.moved else f", {transition.theta_left or 0:.2f} left"
-    return f"{misses} × p {rules.p:g} = {transition.score:g} {relation} θ {transition.theta:.2f}{left}"
+    misses = counted(round(transition.score / rules.p) if rules.p else 0, "near miss", "near misses")
+    relations = ("not above", "above") if rules.crossing == ">" else ("below", "at least")
+    left = "" if transition.moved else f"; {transition.theta_left or 0:.2f} remaining"
+    against = f"{relations[transition.moved]} its threshold {transition.theta:.2f}"
+    return f"{misses} × {rules.p:g} = {transition.score:g}, {against}{left}"
 
 
 # -- the judge, the user, the candidates -------------------------------------------------------------------------------
@@ -238,9 +255,9 @@ def _lines(turn: Turn, tree: IntentTree) -> Iterator[tuple[str, tuple[str, str]]
     assert reward is not None
     for each in turn.candidate.transitions:
         yield tree.text(each.intent_id), (in_words(each), signed(reward.shares.get(each.intent_id, 0.0)))
-    yield "Discovery reward R_d", ("", signed(reward.discovered))
-    yield "Length penalty R_e", ("", signed(reward.penalty))
-    yield "Reward R = R_d + R_e", ("", signed(reward.total))
+    yield "Discovery reward", ("", signed(reward.discovered))
+    yield "Length penalty", ("", signed(reward.penalty))
+    yield "Reward", ("", signed(reward.total))
 
 
 def every_turn(original: Conversation, now: Conversation) -> Markup:

@@ -194,7 +194,7 @@ def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, s
     """
     spans, openings = _merged(each for each in evidence if each.span is not None), []
     for _, members in spans:
-        title = "engaged: " + "; ".join(texts[each.transition.intent_id] for each in members)
+        title = "match: " + "; ".join(texts[each.transition.intent_id] for each in members)
         how = "guessed" if all(each.how == "guessed" for each in members) else "sure"
         intents = " ".join(each.transition.intent_id for each in members)
         openings.append(tag("mark", class_="ds-mark", data_how=how, data_intents=intents, title=title))

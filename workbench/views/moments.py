@@ -18,10 +18,11 @@ from markupsafe import Markup
 from discover_lib.core.advance import focus, frontier
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.intents import IntentTree
+from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.metrics.transcript import news
 from workbench.map import frame_of, reasons_of
-from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, receipt_lines
+from workbench.views.conversation_parts import FLAWS, SAYABLE, receipt_lines, reward_sums
 from workbench.views.html import in_tokens, rich_text, signed, static_text, tag
 from workbench.views.located import Evidence, evidence, marked_reply, parting
 from workbench.views.touched import Touch, aspect_of, touched
@@ -103,18 +104,25 @@ def stage_of(strips: Sequence[Strip], moments: Moments | None = None) -> dict[st
             }
         )
     tree, rules = trunk.tree, trunk.rules
-    line = f"{rules.name} rules: p = {rules.p:g}, τ = {rules.tau:g} {rules.token_unit}, λ = {rules.lam:g}"
     return {
         "format": FORMAT,
         "title": (tree.topic or tree.artifact_type)[:1].upper() + (tree.topic or tree.artifact_type)[1:],
         "kind": tree.artifact_type,
-        "rules": {"name": rules.name, "line": line},
+        "rules": {"name": rules.name, "line": f"{rules_told(rules)}."},
         "request": nodes_of(rich_text(tree.initial_request)),
         "map": frame_of(tree),
         "moments": shown,
         "strips": rows,
         "pairs": _pairs(strips),
     }
+
+
+def rules_told(rules: Rules) -> str:
+    """Rules in plain words, without symbols."""
+    return (
+        f"Rules: {rules.name}. A near miss counts {rules.p:g}, the first {rules.tau:g} {rules.token_unit} are free, "
+        f"and each further one costs {rules.lam:g}"
+    )
 
 
 def _known_turn(
@@ -193,10 +201,10 @@ def _judge(candidate: Candidate) -> str:
     """What kind of reply the judge saw, in a sentence; or why it gave no verdict."""
     if candidate.evaluation is None:
         return f"Unscored: {candidate.error or 'the judge gave no verdict'}"
-    kind = "An artifact: it can satisfy intents" if candidate.evaluation.kind == "artifact" else ""
-    kind = kind or "A dialogue act: it can only probe intents"
-    why = candidate.evaluation.kind_reason
-    return f"{kind}. {why[:1].upper()}{why[1:]}".strip()
+    makes, talks = "makes something, so it can satisfy intents", "only talks: it can discover intents, not satisfy them"
+    can = makes if candidate.evaluation.kind == "artifact" else talks
+    why = candidate.evaluation.kind_reason.rstrip(".")
+    return f"This reply {can}. {why[:1].upper()}{why[1:]}{'.' if why else ''}".strip()
 
 
 def _view(turn: Turn) -> dict[str, Any]:
@@ -241,11 +249,7 @@ def _receipt(conversation: Conversation, turn: Turn) -> dict[str, Any] | None:
         | {"worth": signed(each.share)}
         for each in receipt_lines(candidate, rules)
     ]
-    sums = (
-        ("Discovery reward R_d", "intents newly discovered", reward.discovered),
-        ("Length penalty R_e", length_sum(turn.reply, rules), reward.penalty),
-        ("Reward R = R_d + R_e", "", reward.total),
-    )
+    sums = reward_sums(turn.reply, reward, rules)
     told = [{"name": name, "how": how, "worth": signed(value)} for name, how, value in sums]
     return {"lines": lines, "sums": told}
 
@@ -253,9 +257,9 @@ def _receipt(conversation: Conversation, turn: Turn) -> dict[str, Any] | None:
 # -- touched, but not counted ------------------------------------------------------------------------------------------
 
 _NOT_COUNTED = {
-    "elsewhere": "is in a tree that is not in focus",
-    "waits": "the broader intent above it is not discovered yet",
-    "asked": "is already discovered; only an artifact that shows it can satisfy it",
+    "elsewhere": "is not what the user was thinking about",
+    "waits": "can change only after the broader intent above it is discovered",
+    "asked": "is already discovered; only a reply that makes it can satisfy it",
     "repeated": "is already satisfied; repeating it earns nothing",
 }
 
@@ -343,8 +347,7 @@ def _same_turns(ours: Conversation, theirs: Conversation) -> int:
 
 def compared(ours: Strip, theirs: Strip) -> str:
     """Two strips in one sentence: how much each discovered, at what length, for what reward."""
-    first = _course(ours)
-    return f"{first[:1].upper()}{first[1:]}; {_course(theirs)}."
+    return f"{_course(ours)}. {_course(theirs)}."
 
 
 def _course(strip: Strip) -> str:
@@ -353,9 +356,9 @@ def _course(strip: Strip) -> str:
     hidden = len(talk.tree) - len(talk.start.discovered)
     found = len(talk.state_after(len(turns)).discovered) - len(talk.start.discovered)
     count = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
-    told = f"{found} of {hidden} hidden intents after {count}"
     earned = round(sum(turn.candidate.reward.total for turn in turns if turn.candidate.reward), 6)
-    return f"{strip.name} has {told} ({length}, reward {signed(earned)})"
+    name = strip.name[:1].upper() + strip.name[1:]
+    return f"{name}: {found} of {hidden} intents discovered in {count}, reward {signed(earned)}, {length}"
 
 
 # -- markup as nodes ---------------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ class ScriptedAssistant:
 
 
 class OracleAssistant:
-    """Sees the hidden intents. An upper bound.
+    """Sees all intents: shows how much is possible.
 
     It builds every intent of the tree in focus and every discovered intent.  The final artifact has all intents.
     """
@@ -135,7 +135,7 @@ def random_moves(beliefs: Beliefs, rng: random.Random) -> list[Move]:
 
 
 def catalogue(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """Names every value of every dimension, every turn, and ignores the user.
+    """Lists every possible choice in every turn and ignores the user.
 
     It measures how much the reward pays for a list.  A list earns more than listening if naming an intent counts and
     the length penalty is capped.

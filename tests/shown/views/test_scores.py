@@ -146,7 +146,7 @@ def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:
     start = text.index("A farm")
     seen = Evidence(1, move, "", (start, text.index("\n")), how="quoted")
     markup = marked_reply(turn, [seen], {"1": 'Says "farm"'})
-    assert '<mark class="ds-mark" data-how="sure" data-intents="1" title="engaged: Says &#34;farm&#34;">A f' in markup
+    assert '<mark class="ds-mark" data-how="sure" data-intents="1" title="match: Says &#34;farm&#34;">A f' in markup
     assert markup.count("<mark") == markup.count("</mark>") == 1 and "&lt;i&gt;sea" in markup
     assert "<mark" not in marked_reply(turn, [], {})
 

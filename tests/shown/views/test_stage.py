@@ -39,7 +39,7 @@ def test_a_moment_is_the_state_the_reward_and_the_receipt_that_adds_up() -> None
     }  # fmt: skip
     lines = {line["id"]: (line["change"], line["worth"]) for line in second["receipt"]["lines"]}
     assert lines["1.1.1"] == ("now discovered and satisfied", "+1") and lines["1.1"] == ("now satisfied", "+0")
-    assert lines["1.1.2"] == ("θ shrinks", "+0")
+    assert lines["1.1.2"] == ("no change yet", "+0")
     assert [each["worth"] for each in second["receipt"]["sums"]] == ["+1", "−0.135", "+0.865"]
 
 

@@ -19,14 +19,15 @@ const GLYPH = [
 const LEVELS = ["undiscovered", "emerging", "discovered"];
 const KEYS = [
   ["← →", "previous turn, next turn"],
-  ["Home End", "first request, last turn"],
+  ["Home End", "first turn, last turn"],
   ["Space", "play, or stop"],
-  ["B", "branch here", "live"],
-  ["R", "start over", "live"],
-  ["↑ ↓ ← →", "move between intents in the map"],
+  ["B", "branch: go on from this turn in another way", "live"],
+  ["R", "reset: start over", "live"],
+  ["↑ ↓ ← →", "move between intents"],
   ["Ctrl Enter", "send your reply", "live"],
-  ["?", "this sheet"],
+  ["?", "this list"],
 ];
+const EXAMPLE = "Write the assistant’s reply, such as: an owl or a fish?";
 const SECONDS = 3;
 const SVG = new DOMParser().parseFromString("<svg></svg>", "text/html").body.firstChild.namespaceURI;
 
@@ -101,7 +102,7 @@ const sr = (text) => h("span", { class: "dl-sr" }, text);
 export function stage(root, source) {
   const live = Boolean(source.send);
   const ui = { strip: 0, turn: 0, jumps: 0, open: false, beside: [], shown: "", sent: 0 };
-  const map = { fog: true, edit: false, form: "auto", value: [], beside: "", at: 0, moments: [], frame: null };
+  const map = { fog: true, turns: true, edit: false, form: "auto", value: [], beside: "", at: 0, moments: [], frame: null };
   const heardByMap = {};
   const bubbles = new Map();
   let record = null, now = {}, setup = null, timer = null, going = false, pending = false, spoken = "";
@@ -166,12 +167,12 @@ export function stage(root, source) {
     back: press("back", "One turn back", () => go(ui.turn - 1), { title: "Back (←)" }, icon("back")),
     next: press("next", null, next, { title: "Next (→)" }, "Next", icon("play")),
     play: press("play", null, () => play(!playing()), { title: "Play or stop (space)" }),
-    branch: press("branch", null, () => send({ do: "branch" }), { title: "Open a branch at this turn (B)" }, icon("branch"), h("span", null, "Branch")),
+    branch: press("branch", "Branch", () => send({ do: "branch" }), { title: "Go on from this turn in another way; this conversation stays (B)" }, icon("branch"), h("span", null, "Branch", h("span", { class: "st-gloss" }, " to try another way"))),
     reset: press("reset", null, () => send({ do: "reset" }), { title: "Start over; the conversation is kept (R)" }, icon("reset"), h("span", null, "Reset")),
-    share: press("share", null, (event) => share(event.currentTarget), { title: "Save this turn as a file" }, "Share"),
-    keys: press("keys", "Keys", (event) => keySheet(event.currentTarget), { title: "Keys (?)" }, "?"),
+    share: press("share", null, (event) => share(event.currentTarget), { title: "Save the conversation as a file, or open one" }, "Share"),
+    keys: press("keys", "Keyboard shortcuts", (event) => keySheet(event.currentTarget), { title: "Keyboard shortcuts (?)" }, "?"),
     status: h("p", { class: "st-status", role: "status" }),
-    strips: h("div", { class: "st-strips", role: "group", "aria-label": "Film strip: one frame per turn" }),
+    strips: h("div", { class: "st-strips", role: "group", "aria-label": "Turns, one picture each" }),
     note: h("div", { class: "st-note" }),
     chat: h("ol", { class: "dl-plain dl-chat" }),
     map: h("div", { class: "st-map" }),
@@ -185,11 +186,11 @@ export function stage(root, source) {
   at.next.classList.add("st-go");
   const open = h("input", { type: "checkbox", onchange: () => { ui.open = open.checked; tellMap({ fog: !ui.open }); paint(); send({ do: "show", all: ui.open }); } });
   const box = h("textarea", {
-    rows: "2", "aria-label": "Your reply, in the assistant’s place",
-    placeholder: "Write the assistant's reply: plain words, an SVG, or compact notation",
+    rows: "2", "aria-label": "Your reply, in the assistant’s place", title: "Plain words, SVG code, or compact notation",
+    placeholder: EXAMPLE,
   });
-  const reply = press("reply", null, () => send({ do: "reply", text: box.value }), {}, "Send as the assistant");
-  const consider = press("consider", null, () => send({ do: "consider" }), {}, "What would each discover?");
+  const reply = press("reply", null, () => send({ do: "reply", text: box.value }), {}, "Send reply");
+  const consider = press("consider", null, () => send({ do: "consider" }), {}, "Compare assistants");
   const own = h("div", { class: "st-own" }, box, h("div", { class: "st-row" }, reply, consider));
   const window_ = h("div", { class: "st-window", role: "region", "aria-label": "Conversation" }, at.chat);
   const home = h("div", { class: "st-scroll" }, at.map); // the map moves from here while two lines are compared
@@ -197,7 +198,7 @@ export function stage(root, source) {
     "div", { class: "st-main" },
     h("section", { class: "st-panel st-said" }, head("Conversation"), window_, live ? own : null),
     h("section", { class: "st-panel st-wants" },
-      head("What the user wants", h("label", { class: "st-switch" }, open, " show hidden intents")), home),
+      head("What the user wants", h("label", { class: "st-switch" }, open, " show blurred intents")), home),
     h("section", { class: "st-panel st-earned" }, head("What the reply earned"), h("div", { class: "st-scroll", role: "region", "aria-label": "Reward breakdown" }, at.receipt)),
   );
   const bar = h(
@@ -247,12 +248,12 @@ export function stage(root, source) {
     at.status.replaceChildren(
       cell(h("b", null, `Turn ${ui.turn}`), counts(ui.turn) ? ` of ${scored()} ` : ", not scored", scored() <= 8 && h("span", { class: "st-course", "aria-hidden": "true" }, dots)),
       cell("reward ", h("b", null, here.worth ? short(here.worth) : "–")),
-      cell(h("b", null, known), ` of ${hidden.length} hidden discovered`),
+      h("span", { title: "Intents that the request names are not counted" }, h("b", null, known), ` of ${hidden.length} discovered`),
       cell(`${half} emerging`),
       cell(now.asking ? "asking a language model …" : playing() ? "playing" : ""),
     );
     const moves = Object.entries(here.news || {}).filter(([, told]) => told.startsWith("now"));
-    const told = ui.turn === 0 ? "The request." : `Turn ${ui.turn}. ${moves.length ? moves.map(([id, text]) => `${sees(here, id) ? byId[id].text : "a hidden intent"}: ${text}`).join("; ") : "No intent moved"}. ${here.worth ? `Reward ${here.worth.text}.` : "Unscored."}`;
+    const told = ui.turn === 0 ? "The request." : `Turn ${ui.turn}. ${moves.length ? moves.map(([id, text]) => `${sees(here, id) ? byId[id].text : "an intent"}: ${text}`).join("; ") : "No intent changed"}. ${here.worth ? `Reward ${here.worth.text}.` : "Unscored."}`;
     if (told !== spoken) at.live.textContent = spoken = told;
   }
 
@@ -334,10 +335,10 @@ export function stage(root, source) {
   }
   const replyOf = (here) => said("assistant", [
     marked(here),
-    here.written && h("details", { class: "dl-more" }, h("summary", null, "as the assistant wrote it"), h("pre", { class: "dl-code" }, here.written)),
+    here.written && h("details", { class: "dl-more" }, h("summary", null, "source text"), h("p", { class: "dl-quiet" }, "The reply was made from this text, in compact notation:"), h("pre", { class: "dl-code" }, here.written)),
   ], here.turn);
   const answerOf = (here) => said("user", [
-    built(here.answer), here.flaws && h("p", { class: "dl-flaw" }, `⚠ The voice’s own check found a problem: ${here.flaws}`),
+    built(here.answer), here.flaws && h("p", { class: "dl-flaw" }, `⚠ A check of this message found a problem: ${here.flaws}`),
   ], here.turn);
 
   function paintChat() {
@@ -375,7 +376,7 @@ export function stage(root, source) {
     if (sees(here, id)) return h("span", { class: "st-text" }, text);
     const half = stateOf(here, id) === "emerging";
     return h("span", { class: "st-fog", "data-half": String(half), "--long": Math.max(7, Math.min(26, Math.round(text.length * 0.62))) },
-      sr(half ? "emerging intent" : "hidden intent"));
+      sr(half ? "emerging intent" : "undiscovered intent"));
   }
   const places = (ids) => (ids || []).map((id) => record.map.ids.indexOf(id));
   function mapMoment(here) {
@@ -419,9 +420,9 @@ export function stage(root, source) {
       const lines = here.receipt.lines.map((line) => h("li", { class: "st-line", "data-ids": line.id, tabindex: "0" },
         h("div", { class: "st-what" }, glyph(stateOf(here, line.id), { "data-satisfied": here.satisfied.includes(line.id) ? 1 : 0 }), wish(here, line.id)),
         h("span", { class: "dl-num" }, line.worth),
-        h("div", { class: "st-why" }, h("span", { class: "dl-chip", "data-tone": line.tone || "plain" }, line.change), " ", line.why,
-          line.near.length ? h("span", { class: "dl-small dl-quiet" }, ` ${line.near.map((near) => `“${near}”`).join(", ")}`) : null)));
-      if (!lines.length) lines.push(h("li", { class: "st-line" }, h("div", { class: "st-what" }, "No intent moved."), h("span", { class: "dl-num" }, "+0")));
+        h("div", { class: "st-why" }, h("span", { class: "dl-chip", "data-tone": line.tone || "plain" }, line.change), " ", line.near.length && !sees(here, line.id) ? "near miss, another value of the same kind:" : line.why, " ",
+          line.near.length ? h("span", { class: "dl-small dl-quiet" }, line.near.map((near) => `“${near}”`).join(", ")) : null)));
+      if (!lines.length) lines.push(h("li", { class: "st-line" }, h("div", { class: "st-what" }, "No intent changed."), h("span", { class: "dl-num" }, "+0")));
       parts.push(h("ul", { class: "dl-plain st-lines" }, lines));
       parts.push(h("dl", { class: "st-sums" }, here.receipt.sums.map((sum) => h("div", null,
         h("dt", null, indexed(sum.name), sum.how && h("span", { class: "dl-quiet dl-small" }, ` ${sum.how}`)), h("dd", { class: "dl-num" }, sum.worth)))));
@@ -431,13 +432,12 @@ export function stage(root, source) {
   }
 
   function notCounted(here) {
-    const { lines, repeated, about, root: top, complete } = here.touched;
+    const { lines, repeated, about, complete } = here.touched;
     const parts = [];
     const met = lines.filter((line) => line.met), near = lines.filter((line) => !line.met);
     if (met.length || near.length || repeated.length) {
       parts.push(h("p", { class: "st-sub" }, h("b", null, "Matched, but not counted")));
-      const focus = about || (top && sees(here, top) ? `“${byId[top].text}”` : "another intent");
-      if (lines.length) parts.push(h("p", { class: "dl-small" }, `This user was thinking about ${focus}: only intents of the tree in focus can change.`));
+      if (lines.length) parts.push(h("p", { class: "dl-small" }, `The user was thinking about ${about || "another intent"}, and only intents about that could change.`));
       const item = (line) => h("li", { class: "st-touch", "data-ids": line.id, tabindex: "0" },
         h("span", { class: "st-text" }, byId[line.id].text), h("span", { class: "dl-small dl-quiet" }, ` ${line.why}${line.reason ? `: ${line.reason}` : ""}.`));
       if (met.length) parts.push(h("ul", { class: "dl-plain" }, met.map(item)));
@@ -445,7 +445,7 @@ export function stage(root, source) {
       if (repeated.length) parts.push(h("p", { class: "dl-small st-touch", "data-ids": repeated.join(" "), tabindex: "0" },
         `${lines.length ? "It also" : "It only"} repeats: ${repeated.map((id) => byId[id].text).join("; ")} (satisfied before).`));
     }
-    if (!complete) parts.push(h("p", { class: "dl-small dl-quiet" }, "This judge saw only the tree in focus. Matches in other trees are unknown."));
+    if (!complete) parts.push(h("p", { class: "dl-small dl-quiet" }, "The judge checked only what the user was thinking about. Other matches are unknown."));
     return parts;
   }
 
@@ -459,8 +459,8 @@ export function stage(root, source) {
     const cards = now.considered || [], here = moment(), others = here.others || [];
     const parts = [];
     if (cards.length) parts.push(h("section", { class: "st-panel" },
-      head(`Discoveries of each reply as turn ${ui.turn + 1}`),
-      h("p", { class: "dl-quiet dl-small" }, "All are judged against the same state, best first; nothing has changed yet."),
+      head(`What each assistant would discover in turn ${ui.turn + 1}`),
+      h("p", { class: "dl-quiet dl-small" }, "Best first. These replies are not part of the conversation yet."),
       h("div", { class: "st-cards" }, cards.map((each) => card(here, each, true)))));
     else if (others.length) parts.push(h("details", { class: "st-panel st-others" },
       h("summary", { "data-key": "others" }, `The other replies to turn ${ui.turn}: ${others.length}`),
@@ -474,10 +474,10 @@ export function stage(root, source) {
     const would = lights.map((id) => h("li", { class: "dl-item" }, glyph(worth.discovered.includes(id) ? "discovered" : "emerging"), wish(here, id)));
     return h("article", { class: "st-card", "data-would": open ? lights.join(" ") : "" },
       h("div", { class: "st-first" }, drawn.length ? h("div", { class: "st-drawn" }, drawn) : null, h("p", null, each.first)),
-      h("p", { class: "st-gain" }, h("b", null, worth ? worth.text : "unscored"), " ", each.assistant, each.sees && h("span", { class: "dl-chip", "data-tone": "emerging" }, "sees the hidden intents")),
+      h("p", { class: "st-gain" }, h("b", null, worth ? worth.text : "unscored"), " ", each.assistant, each.sees && h("span", { class: "dl-chip", "data-tone": "emerging" }, "sees all intents")),
       would.length ? h("ul", { class: "dl-plain dl-small" }, would) : h("p", { class: "dl-small dl-quiet" }, worth ? `${open ? "Would change" : "Changes"} no intent.` : each.why),
-      h("details", { class: "dl-more" }, h("summary", null, "the whole reply"), h("div", null, built(each.reply))),
-      open && press(`take-${each.place}`, `Take ${each.assistant}`, () => send({ do: "take", place: each.place }), {}, `Take ${each.assistant}`));
+      h("details", { class: "dl-more" }, h("summary", null, "full reply"), h("div", null, built(each.reply))),
+      open && press(`take-${each.place}`, `Continue with ${each.assistant}`, () => send({ do: "take", place: each.place }), {}, `Continue with ${each.assistant}`));
   }
 
   // -- two lines side by side ---------------------------------------------------------------------------------------
@@ -496,8 +496,8 @@ export function stage(root, source) {
       const here = moment(turn, strip);
       return h("ol", { class: "dl-plain dl-chat st-column", "aria-label": `${record.strips[strip].name}, turn ${turn}` }, turnLine(here), replyOf(here), here.answer && answerOf(here));
     };
-    const lengths = pair.strips.map((strip) => `${record.strips[strip].name}: ${count(path(strip).length - 1, "turn")}`);
-    const uneven = path(one).length === path(other).length ? "" : ` They have unequal numbers of turns. ${lengths.join("; ")}.`;
+    const lengths = pair.strips.map((strip) => `${record.strips[strip].name} has ${count(path(strip).length - 1, "turn")}`);
+    const uneven = path(one).length === path(other).length ? "" : ` Below, ${lengths.join(" and ")}.`;
     const moments = path(one).map((place) => mapMoment(record.moments[place]));
     map.at = moments.length - 1;
     tellMap({ moments, beside: record.moments[path(other).at(-1)].states });
@@ -508,7 +508,7 @@ export function stage(root, source) {
       rows.push(h("div", { class: "st-two" }, column(one, turn), column(other, turn)));
     }
     at.beside.replaceChildren(h("section", { class: "st-panel" }, head("Side by side", close), h("p", { class: "st-sentence" }, pair.sentence, uneven),
-      at.map, h("div", { class: "st-two st-names" }, h("b", null, record.strips[one].label), h("b", null, record.strips[other].label)), rows));
+      at.map, h("div", { class: "st-two st-names" }, h("b", null, "A: ", record.strips[one].label), h("b", null, "B: ", record.strips[other].label)), rows));
   }
 
   // -- notes, set-up ------------------------------------------------------------------------------------------------
@@ -524,7 +524,7 @@ export function stage(root, source) {
     reply.disabled = box.disabled || ended || !box.value.trim();
     if (now.mute) box.placeholder = now.mute;
     else if (ended) box.placeholder = now.over;
-    else box.placeholder = "Write the assistant's reply: plain words, an SVG, or compact notation";
+    else box.placeholder = EXAMPLE;
     consider.disabled = ended || box.disabled;
     at.branch.disabled = box.disabled;
     if ((now.sent || 0) > ui.sent) {
@@ -543,7 +543,7 @@ export function stage(root, source) {
       return h("label", { class: "st-menu" }, h("span", null, label), select);
     };
     const users = h("div", { class: "st-row" });
-    const begin = press("begin", null, () => send({ do: "open", ...wanted }), {}, "Begin with this user");
+    const begin = press("begin", null, () => send({ do: "open", ...wanted }), {}, "Start conversation");
     const paintUsers = () => {
       const from = setup.users.find((each) => each.value === wanted.source) || setup.users[0];
       const kind = from.domains.find((each) => each.value === wanted.domain) || from.domains[0];
@@ -551,9 +551,9 @@ export function stage(root, source) {
       Object.assign(wanted, { source: from.value, domain: kind.value, artifact: user.value });
       users.replaceChildren(
         menu("Source", setup.users, wanted.source, (value) => { wanted.source = value; paintUsers(); }),
-        menu("Kind of artifact", from.domains, wanted.domain, (value) => { wanted.domain = value; paintUsers(); }),
+        menu("Kind of goal", from.domains, wanted.domain, (value) => { wanted.domain = value; paintUsers(); }),
         menu("User", kind.users, wanted.artifact, (value) => { wanted.artifact = value; }),
-        menu("Seed", [...Array(30).keys(), ...(chosen.seed > 29 ? [chosen.seed] : [])].map((each) => ({ value: each, label: each })), wanted.seed, (value) => { wanted.seed = Number(value); }),
+        menu("Random seed", [...Array(30).keys(), ...(chosen.seed > 29 ? [chosen.seed] : [])].map((each) => ({ value: each, label: each })), wanted.seed, (value) => { wanted.seed = Number(value); }),
         begin);
     };
     paintUsers();
@@ -563,8 +563,8 @@ export function stage(root, source) {
     }), told && h("p", { class: "dl-quiet dl-small" }, told));
     const details = h("details", null, h("summary", { "data-key": "setup" }, h("b", null, "⚙ Set-up: "), setup.line),
       h("div", { class: "st-form" }, users,
-        choices("Assistant for Next", "assistant", setup.assistants, setup.assistants.length > 1 && "A new assistant continues from here."),
-        choices("Rules", "rules", setup.rules, "Other rules start a new conversation. Undo brings this one back.")));
+        choices("Assistant for the next turn", "assistant", setup.assistants, setup.assistants.length > 1 && "The new assistant continues from this turn."),
+        choices("Rules of the reward", "rules", setup.rules, "Other rules start a new conversation. “Return to it” brings this one back.")));
     details.open = Boolean(was && was.open);
     details.lastChild.append(h("div", { class: "st-row" }, at.reset, at.share, at.keys));
     at.setup.replaceChildren(details);
@@ -595,7 +595,7 @@ export function stage(root, source) {
   }
 
   function keySheet(anchor) {
-    show(anchor, "Keys", [h("dl", { class: "st-keys" }, KEYS.filter(([, , where]) => live || !where).map(([key, does]) => h("div", null, h("dt", null, key), h("dd", null, does))))]);
+    show(anchor, "Keyboard shortcuts", [h("dl", { class: "st-keys" }, KEYS.filter(([, , where]) => live || !where).map(([key, does]) => h("div", null, h("dt", null, key), h("dd", null, does))))]);
   }
   function show(anchor, title, content) {
     at.pop.replaceChildren(h("p", { class: "st-pop-title" }, h("b", null, ...indexed(title))), ...content.filter(Boolean));
