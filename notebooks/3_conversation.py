@@ -126,7 +126,7 @@ def step_in_python(IntentMap, UserSimulator, domain, mo, moments_of, page, scrip
 
 @app.cell(hide_code=True)
 def show_step(mo, stepped):
-    mo.accordion({"The same step in Python": stepped})
+    mo.accordion({"One step in Python, with every intent shown": stepped})
     return
 
 

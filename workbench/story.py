@@ -59,7 +59,7 @@ PARTS = (
     Part(
         "adaptive",
         "shows options or builds",
-        "In {turns}, it showed options. The user can pick an option that they could not name.",
+        "In {turns}, it showed options: the user can pick what they could not name. Then it built what they picked.",
     ),
 )
 
@@ -230,7 +230,7 @@ def six_rules() -> str:
 WHO_PLAYS = """
 Small programs play the user and the assistants. They follow the rules of
 [the paper](https://arxiv.org/abs/2602.03429) and use no language model. To let a language model play a part, open the
-page *Conversation*, then *Roles*, and type the model’s name.
+page *Conversation*, then *Use a language model*, and type the model’s name.
 
 One user proves little. The page *Compare* measures many users.
 """

@@ -115,14 +115,14 @@ def news(transition: Transition) -> str:
 
 
 def cause(transition: Transition) -> str:
-    """Why it changed: "match", "near miss, score 0.50 against threshold 0.31"."""
+    """Why it changed: "match", "near miss, score 0.50, threshold 0.31"."""
     if transition.cause == "direct" or transition.score is None or transition.theta is None:
         return "match"
-    return f"near miss, score {transition.score:.2f} against threshold {transition.theta:.2f}"
+    return f"near miss, score {transition.score:.2f}, threshold {transition.theta:.2f}"
 
 
 def in_words(transition: Transition) -> str:
-    """The whole transition: "undiscovered → emerging, near miss, score 0.50 against threshold 0.31"."""
+    """The whole transition: "undiscovered → emerging, near miss, score 0.50, threshold 0.31"."""
     moved = f"{level_name(transition.before)} → {level_name(transition.after)}" if transition.moved else ""
     satisfied = "now satisfied" if transition.satisfied else ""
     return ", ".join(filter(None, (moved, satisfied, cause(transition))))

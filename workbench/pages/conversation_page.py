@@ -44,9 +44,9 @@ ABOUT = {  # a line about each assistant, where it is chosen
     AS_RECORDED: "The replies of the recorded conversation.",
 }
 ABOUT_RULES = {
-    "paper": "The paper’s rules: a discovered intent earns 1. The user thinks about one tree of intents at a time.",
-    "paper, GRPO": "The same, but the first 500 tokens are free, as in the paper’s training with GRPO.",
-    "authors": "The authors’ published code: an emerging intent earns ½. Unsatisfied intents come first.",
+    "paper": "The paper’s rules: a discovered intent earns 1. The user thinks about one topic at a time.",
+    "paper, GRPO": "The same, but the first 500 tokens (parts of words) of a reply are free, not 250.",
+    "authors": "The authors’ published code: an emerging intent earns ½. A topic ends only when it is satisfied.",
 }
 
 

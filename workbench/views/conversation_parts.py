@@ -174,8 +174,11 @@ def receipt(tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | N
 
 def reward_sums(reply: Reply, reward: Reward, rules: Rules) -> tuple[tuple[str, str, float], ...]:
     """The parts of a reward and their sum: the name of each, how it is counted, and its value."""
-    counts = "level change: an emerging intent counts ½; a parent counts 1 once all its children count 1"
-    counts = "intents newly discovered" if rules.discovery_reward == "newly_discovered" else counts
+    counts = (
+        "intents newly discovered"
+        if rules.discovery_reward == "newly_discovered"
+        else "level change: an emerging intent counts ½; a parent counts 1 once all its children count 1"
+    )
     return (
         ("Discovery reward", counts, reward.discovered),
         ("Length penalty", length_sum(reply, rules), reward.penalty),
@@ -254,7 +257,12 @@ def _lines(turn: Turn, tree: IntentTree) -> Iterator[tuple[str, tuple[str, str]]
     reward = turn.candidate.reward
     assert reward is not None
     for each in turn.candidate.transitions:
-        yield tree.text(each.intent_id), (in_words(each), signed(reward.shares.get(each.intent_id, 0.0)))
+        name = (
+            tree.text(each.intent_id)
+            if each.after == Discovery.DISCOVERED
+            else f"{level_name(each.after)} intent {each.intent_id}".capitalize()
+        )
+        yield name, (in_words(each), signed(reward.shares.get(each.intent_id, 0.0)))
     yield "Discovery reward", ("", signed(reward.discovered))
     yield "Length penalty", ("", signed(reward.penalty))
     yield "Reward", ("", signed(reward.total))

@@ -120,8 +120,8 @@ def stage_of(strips: Sequence[Strip], moments: Moments | None = None) -> dict[st
 def rules_told(rules: Rules) -> str:
     """Rules in plain words, without symbols."""
     return (
-        f"Rules: {rules.name}. A near miss counts {rules.p:g}, the first {rules.tau:g} {rules.token_unit} are free, "
-        f"and each further one costs {rules.lam:g}"
+        f"Rules: {rules.name}. A near miss adds {rules.p:g} to an intent’s score. The first {rules.tau:g} "
+        f"{rules.token_unit} of a reply are free, and each further one costs {rules.lam:g}"
     )
 
 

@@ -49,7 +49,7 @@ class ScriptedAssistant:
 
 
 class OracleAssistant:
-    """Sees all intents: shows how much is possible.
+    """Sees all intents, so it discovers as many as possible.
 
     It builds every intent of the tree in focus and every discovered intent.  The final artifact has all intents.
     """

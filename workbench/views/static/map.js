@@ -4,7 +4,7 @@
 const SIGNS = ["○", "◆", "●"];
 const NAMES = ["undiscovered", "emerging", "discovered"];
 const KEY = "○ undiscovered  ◆ emerging  ● discovered";
-const KEY_OF_TURNS = "○\u00a0undiscovered: not known yet  ◆\u00a0emerging: half known  ●\u00a0discovered: known  ✓\u00a0satisfied: built  ▲\u00a0changed in this turn  Blue border: can change next  Blue background: on the user’s mind";
+const KEY_OF_TURNS = "○\u00a0undiscovered: not known yet  ◆\u00a0emerging: half known  ●\u00a0discovered: known  ✓\u00a0satisfied: also built  ▲\u00a0changed in this turn  Blue border: can change next  Blue background: on the user’s mind";
 const SEARCHED = 30; // intents beyond which there is a field that finds one
 const CROWDED = 260; // intents from which trees out of focus are folded
 const PHONE = 560; // px of the map's own width below which it is an outline
@@ -170,7 +170,7 @@ function intentMap(root, model) {
     });
     const hidden = [...moment.states].filter((_, i) => !frame.given.includes(i)), last = model.get("moments").length - 1;
     const known = hidden.filter((state) => state === "2").length, turn = last ? `turn ${moment.turn} · ` : "";
-    const discovered = `${turn}${known} of ${hidden.length} discovered`;
+    const discovered = `${turn}${known} of the other ${hidden.length} discovered`;
     count.textContent = asked ? `${met} match` : editable() ? `${frame.ids.length} intents${presses.every((each) => each.hidden) ? ". Select one to edit it." : ""}` : discovered;
     slider.hidden = !last;
     key.textContent = last || moment.turn || model.get("turns") ? KEY_OF_TURNS : KEY;

@@ -247,8 +247,8 @@ export function stage(root, source) {
     const dots = Array.from({ length: scored() }, (_, i) => (i < ui.turn ? "●" : "○")).join("");
     at.status.replaceChildren(
       cell(h("b", null, `Turn ${ui.turn}`), counts(ui.turn) ? ` of ${scored()} ` : ", not scored", scored() <= 8 && h("span", { class: "st-course", "aria-hidden": "true" }, dots)),
-      cell("reward ", h("b", null, here.worth ? short(here.worth) : "–")),
-      h("span", { title: "Intents that the request names are not counted" }, h("b", null, known), ` of ${hidden.length} discovered`),
+      cell("its reward ", h("b", null, here.worth ? short(here.worth) : "–")),
+      h("span", { title: "Intents that the request names are not counted" }, h("b", null, known), ` of the other ${hidden.length} discovered`),
       cell(`${half} emerging`),
       cell(now.asking ? "asking a language model …" : playing() ? "playing" : ""),
     );
@@ -420,7 +420,7 @@ export function stage(root, source) {
       const lines = here.receipt.lines.map((line) => h("li", { class: "st-line", "data-ids": line.id, tabindex: "0" },
         h("div", { class: "st-what" }, glyph(stateOf(here, line.id), { "data-satisfied": here.satisfied.includes(line.id) ? 1 : 0 }), wish(here, line.id)),
         h("span", { class: "dl-num" }, line.worth),
-        h("div", { class: "st-why" }, h("span", { class: "dl-chip", "data-tone": line.tone || "plain" }, line.change), " ", line.near.length && !sees(here, line.id) ? "near miss, another value of the same kind:" : line.why, " ",
+        h("div", { class: "st-why" }, h("span", { class: "dl-chip", "data-tone": line.tone || "plain" }, line.change), " ", line.near.length && !sees(here, line.id) ? "near miss: the reply shows another value of the same kind," : line.why, " ",
           line.near.length ? h("span", { class: "dl-small dl-quiet" }, line.near.map((near) => `“${near}”`).join(", ")) : null)));
       if (!lines.length) lines.push(h("li", { class: "st-line" }, h("div", { class: "st-what" }, "No intent changed."), h("span", { class: "dl-num" }, "+0")));
       parts.push(h("ul", { class: "dl-plain st-lines" }, lines));
@@ -564,7 +564,7 @@ export function stage(root, source) {
     const details = h("details", null, h("summary", { "data-key": "setup" }, h("b", null, "⚙ Set-up: "), setup.line),
       h("div", { class: "st-form" }, users,
         choices("Assistant for the next turn", "assistant", setup.assistants, setup.assistants.length > 1 && "The new assistant continues from this turn."),
-        choices("Rules of the reward", "rules", setup.rules, "Other rules start a new conversation. “Return to it” brings this one back.")));
+        choices("Rules of the reward", "rules", setup.rules, "Other rules start a new conversation. Then “Return to it” brings this one back.")));
     details.open = Boolean(was && was.open);
     details.lastChild.append(h("div", { class: "st-row" }, at.reset, at.share, at.keys));
     at.setup.replaceChildren(details);
