@@ -170,12 +170,12 @@ function intentMap(root, model) {
     });
     const hidden = [...moment.states].filter((_, i) => !frame.given.includes(i)), last = model.get("moments").length - 1;
     const known = hidden.filter((state) => state === "2").length, turn = last ? `turn ${moment.turn} · ` : "";
+    tell(); // it hides the buttons
     const discovered = `${turn}${known} of ${hidden.length} hidden intents discovered`;
-    count.textContent = asked ? `${met} match` : editable() ? `${frame.ids.length} intents${presses.every((each) => each.hidden) ? ". Select one to edit it." : ""}` : discovered;
+    count.textContent = asked ? `${met} match` : editable() ? `${frame.ids.length} intent${frame.ids.length === 1 ? "" : "s"}${presses.every((each) => each.hidden) ? ". Select one to edit it." : ""}` : discovered;
     slider.hidden = !last;
     key.textContent = last || moment.turn ? KEY_OF_TURNS : KEY;
     Object.assign(slider, { max: last, value: model.get("at") });
-    tell();
   }
   function said(i, on) {
     const compared = others() ? [`other conversation: ${NAMES[others()[i]]}`] : [];
