@@ -10,7 +10,17 @@ from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
 from discover_lib.runs.store import RunStore
 from workbench.map import NEW_TEXT
-from workbench.pages.intents_page import OwnArtifacts, doubt_about, playable, read, results, run_own, title_of, uploaded
+from workbench.pages.intents_page import (
+    OwnArtifacts,
+    doubt_about,
+    playable,
+    read,
+    refusal,
+    results,
+    run_own,
+    title_of,
+    uploaded,
+)
 
 HOUSE = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"><title>House at night</title>'
@@ -61,7 +71,25 @@ def test_another_kind_is_read_anew() -> None:
 
 
 def test_a_broken_drawing_says_why() -> None:
-    assert "well-formed" in read("broken", "<svg><rect></svg>").trouble
+    shown = OwnArtifacts([read("broken", "<svg><rect></svg>")], lambda: None).view().text
+    assert "well-formed" in shown and "Too little for a tree" in shown
+
+
+@pytest.mark.parametrize(
+    ("contents", "said"),
+    [
+        (b"A text.", ""),
+        (b" \n", "a.txt is empty."),
+        (b"\x89PNG\r\n\x00", "a.txt is neither a text nor an SVG."),
+        (b"a" * 3_000_000, "a.txt has 3.0 MB. The maximum is 1 MB."),
+    ],
+)
+def test_a_file_is_read_or_refused_in_one_line(
+    contents: bytes, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    file = SimpleNamespace(name="a.txt", contents=contents)
+    assert refusal(file) == said and len(uploaded([file], "", {"own": ""})) == (not said)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +113,8 @@ def test_files_become_cards_and_one_run(tmp_path: Path, monkeypatch: pytest.Monk
     assert list(own.trees) == ["house", "pasted"] == [each.artifact.id for each in uploaded([], "", address)]
     assert uploaded([], "", {"own": "../x"}) == []
     shown = own.view().text
-    assert "House" in shown and "2 of 3 sentences" in shown and "may be wrong" in shown
+    assert "2 of 3 sentences" in shown and "may be wrong" in shown
+    assert shown.count("data-ids=") == 4, "a number in the artifact lights an intent up on the map"
     folder = run_own(own.trees, ["ask", "adaptive"])
     assert run_own(own.trees, ["ask", "adaptive"]) == folder
     with RunStore.read(folder) as store:

@@ -45,8 +45,7 @@ from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, tag
 from workbench.views.located import finding, found_by_one
 from workbench.views.saved_pages import shared_page
-from workbench.views.score_parts import named_in_full
-from workbench.views.theme import Look, looks
+from workbench.views.theme import Look, looks, named_in_full
 
 NOBODY = "nobody"
 TABS = {  # label → its name in the address

@@ -14,8 +14,7 @@ from discover_lib.metrics.intervals import Estimate, percent, two_decimals
 from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
 from discover_lib.metrics.scorer import FAMILIES, Family
 from workbench.views.html import EMPTY, Markup, joined, quiet, signed, tag
-from workbench.views.score_parts import named_in_full
-from workbench.views.theme import Look, looks, short
+from workbench.views.theme import Look, looks, named_in_full, short
 
 LONGEST_MESSAGE = 120  # words; longer ones lie at the end of the axis
 NARROW = 0.5  # shares that are all below this get an axis of their own length

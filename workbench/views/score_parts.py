@@ -18,21 +18,15 @@ from discover_lib.tasks.waist import Table as WaistTable
 from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, Markup, quiet, tag
 from workbench.views.located import parting
-from workbench.views.theme import Look, named
+from workbench.views.theme import Look, named, named_in_full
 
 FEWER = "If two assistants discover the same share, fewer is better."
-NAMES = {"share": "share of hidden intents discovered", "tokens": "token count (thousands)"}
 TONES: dict[int, Tone] = {1: "good", 0: "open"}  # of a conclusion
 SEE_INTENTS = ("oracle",)  # assistants that are told what no assistant can know: upper bounds
 
 
 def bullets(sentences: Iterable[str]) -> Markup:
     return tag("ul", *(tag("li", sentence) for sentence in sentences))
-
-
-def named_in_full(measure: Measure) -> str:
-    """A measure as people read it; its label is short, for the columns of a terminal."""
-    return NAMES.get(measure.name, measure.label)
 
 
 def made_under(configuration: Mapping[str, Any]) -> Markup:
