@@ -23,8 +23,8 @@ def introduce(mo):
 
 @app.cell
 def choose_files(mo):
-    how = {"on_change": lambda files: files or mo.query_params().set("own", "")}  # cleared files do not come back
-    file_drop = mo.ui.file(kind="area", multiple=True, label="Your own artifacts: 1 to 20 texts or SVG files", **how)
+    _how = {"on_change": lambda files: files or mo.query_params().set("own", "")}  # cleared files do not come back
+    file_drop = mo.ui.file(kind="area", multiple=True, label="Your own artifacts: 1 to 20 texts or SVG files", **_how)
     pasted = mo.ui.text_area(placeholder="Or paste a text or an SVG", rows=4, full_width=True, debounce=500)
     mo.hstack([file_drop, pasted], widths="equal", align="center", wrap=True)
     return file_drop, pasted
