@@ -16,7 +16,7 @@ def introduce(mo):
     mo.md("""
     # How does an artifact become a tree of intents?
 
-    A builder reads an artifact and makes each requirement broader. A number marks where the artifact shows an intent.
+    A builder reads an artifact and makes each requirement broader. A number links an intent to its place. Point at it.
     """)
     return
 

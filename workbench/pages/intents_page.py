@@ -429,7 +429,7 @@ def playable(trees: Mapping[str, IntentTree]) -> tuple[dict[str, IntentTree], li
     for name, tree in trees.items():
         doubts = filter(None, map(doubt_about(tree.artifact_type), (each.text for each in tree.intents.values())))
         if line := next(doubts, ""):
-            refused.append(f"{name}: {line}")
+            refused.append(f"{name} is not run. {line}")
         else:
             fit[name] = tree
     return fit, refused
