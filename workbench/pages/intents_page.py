@@ -474,12 +474,12 @@ def results(folder: Path) -> Any:
             row = next(each for each in listed if (each.artifact, " + ".join(each.assistants)) == (artifact, name))
             dots = "".join("○◆●"[int(states[row.place][key])] for key in hidden)
             href = address_of("3_conversation.py", run, conversation=row.place)
-            cells.append(tag("a", f"{dots} {row.discovered} of {len(hidden)}", href=href))
+            cells.append(tag("a", f"{dots} {row.discovered}\u00a0of\u00a0{len(hidden)}", href=href))
         rows.append((artifact, *cells, percent(ceiling(tree))))
     head = ("Artifact", *names, f"Highest possible in {MAX_TURNS} turns")
     caption = "Hidden intents: ● discovered, ◆ emerging, ○ undiscovered. Select dots to read the conversation."
     compare = tag("a", "Open in Compare, with intervals", href=address_of("6_compare.py", run))
-    return controls.brought_into_view(mo.Html(styled(table(head, rows, caption), tag("p", compare))))
+    return controls.brought_into_view(mo.Html(styled(quiet(caption), table(head, rows), tag("p", compare))))
 
 
 # -- a language model that builds --------------------------------------------------------------------------------------
