@@ -5,6 +5,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from browser import Server
+from playwright.sync_api import Page, expect
 
 from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
@@ -114,10 +116,35 @@ def test_files_become_cards_and_one_run(tmp_path: Path, monkeypatch: pytest.Monk
     assert uploaded([], "", {"own": "../x"}) == []
     shown = own.view().text
     assert "2 of 3 sentences" in shown and "may be wrong" in shown
-    assert shown.count("data-ids=") == 4, "a number in the artifact lights an intent up on the map"
+    assert shown.count("data-ids=") == 6, "a number in the artifact lights an intent up on the map"
     folder = run_own(own.trees, ["ask", "adaptive"])
     assert run_own(own.trees, ["ask", "adaptive"]) == folder
     with RunStore.read(folder) as store:
         assert len(store.listing()) == 4 and store.configuration["kind"] == "evaluate"
     page = results(folder).text
     assert page.count("3_conversation.py") == 4 and "6_compare.py" in page
+
+
+def test_after_an_upload_the_page_is_about_the_visitors_artifacts(
+    server: Server, page: Page, outside_requests: list[str]
+) -> None:
+    files = {"house.svg": HOUSE, "house-2.svg": HOUSE, "photo.png": "\0"}
+    page.goto(f"{server.url}/?file=2_intents.py")
+    expect(page.locator(".in-beside")).to_have_count(1)
+    page.locator("input[type=file]").first.set_input_files(
+        [{"name": name, "mimeType": "", "buffer": text.encode()} for name, text in files.items()]
+    )
+    expect(page.get_by_text("photo.png is neither a text nor an SVG.")).to_be_visible()
+    run = page.get_by_role("button", name="Run 2 artifacts")
+    expect(run).to_be_visible()
+    box = run.bounding_box()
+    assert box and box["y"] + box["height"] < 600
+    expect(page.locator(".in-beside")).to_have_count(2)  # the example is folded
+    page.locator(".dl-part .dl-number").last.hover()
+    expect(page.locator(".in-beside").first.locator("[data-lit]")).to_have_count(0)
+    expect(page.locator(".in-beside").last.locator(".im-cell[data-lit]").first).to_be_visible()
+    run.click()
+    expect(page.get_by_role("link", name="Open in Compare, with intervals")).to_be_visible()
+    page.get_by_text("Show our artifacts").click()
+    expect(page.locator(".in-beside")).to_have_count(3)
+    assert outside_requests == []
