@@ -16,26 +16,18 @@ def introduce(mo):
     mo.md("""
     # How does an artifact become a tree of intents?
 
-    A builder reads an artifact and makes each requirement broader. Point at a number to see its intent.
+    A builder reads an artifact and makes each requirement broader. A number links an intent to its place. Point at it.
     """)
     return
 
 
-@app.cell(hide_code=True)
-def choose_kind(mo, page):
-    domain_choice, source_choice = page.kind_menus()
-    file_drop = mo.ui.file(kind="area", multiple=True, max_size=1_000_000, label="Your own artifacts: 1 to 20 files")
-    pasted = mo.ui.text_area(placeholder="A text or an SVG of your own", rows=5, full_width=True)
-    return domain_choice, file_drop, pasted, source_choice
-
-
 @app.cell
-def choose_artifact(domain_choice, file_drop, mo, page, pasted, source_choice):
-    domain, source = domain_choice.value, source_choice.value
-    piece_choice = page.artifact_menu(domain, source)
-    menus = mo.hstack([domain_choice, source_choice, piece_choice], justify="start", gap=1.5, wrap=True)
-    mo.vstack([menus, mo.hstack([file_drop, pasted], widths="equal", align="center", wrap=True)])
-    return domain, piece_choice, source
+def choose_files(mo):
+    _how = {"on_change": lambda files: files or mo.query_params().set("own", "")}  # cleared files do not come back
+    file_drop = mo.ui.file(kind="area", multiple=True, label="Your own artifacts: 1 to 20 texts or SVG files", **_how)
+    pasted = mo.ui.text_area(placeholder="Or paste a text or an SVG", rows=4, full_width=True, debounce=500)
+    mo.hstack([file_drop, pasted], widths="equal", align="center", wrap=True)
+    return file_drop, pasted
 
 
 @app.cell
@@ -43,17 +35,18 @@ def read_files(file_drop, mo, page, pasted):
     readings = page.uploaded(file_drop.value, pasted.value, mo.query_params())  # the last ones come back
     changed, set_changed = mo.state(0)
     own = page.OwnArtifacts(readings, lambda: set_changed(lambda count: count + 1))
+    refusals = [each for each in map(page.refusal, file_drop.value) if each]
+    mo.callout(" ".join(refusals), kind="warn") if refusals else None
     return changed, own
 
 
 @app.cell
-def show_own(changed, mo, own, page):
-    changed()
+def choose_assistants(mo, own, page):
     mo.stop(not own.trees)
     names = mo.ui.multiselect(page.ASSISTANTS, value=page.ASSISTANTS, label="Assistants")
-    run_button = mo.ui.run_button(label=f"▶ Run {len(own.trees)} artifacts", kind="success")
-    choices = mo.hstack([names, run_button, page.told_of(page.ASSISTANTS)], justify="start", align="end", wrap=True)
-    mo.vstack([own.view(), choices])
+    run_button = mo.ui.run_button(label=f"▶ Run {page.counted(len(own.trees), 'artifact')}", kind="success")
+    bar = [run_button, names, page.told_of(page.ASSISTANTS), mo.md("[Remove these artifacts](/?file=2_intents.py)")]
+    mo.hstack(bar, justify="start", align="center", gap=1.5, wrap=True)
     return names, run_button
 
 
@@ -66,6 +59,30 @@ def run_own(mo, names, own, page, run_button):
     folder = page.run_own(trees, names.value)  # a run like any other, in outputs/
     mo.vstack([*warnings, page.results(folder)])
     return
+
+
+@app.cell
+def show_own(changed, own):
+    changed()
+    own.view() if own.trees else None
+    return
+
+
+@app.cell(hide_code=True)
+def choose_kind(mo, own, page):
+    domain_choice, source_choice = page.kind_menus()
+    example = mo.ui.switch(not own.trees, label="Show our artifacts")
+    example if own.trees else None
+    return domain_choice, example, source_choice
+
+
+@app.cell
+def choose_artifact(domain_choice, example, mo, page, source_choice):
+    mo.stop(not example.value)
+    domain, source = domain_choice.value, source_choice.value
+    piece_choice = page.artifact_menu(domain, source)
+    mo.hstack([domain_choice, source_choice, piece_choice], justify="start", gap=1.5, wrap=True)
+    return domain, piece_choice, source
 
 
 @app.cell
@@ -83,7 +100,7 @@ def draw_map(artifact, built, domain, intent_map, mo, page, set_tree):
     drawn = intent_map(built.tree, edit=True, numbers=page.numbers_of(built.tree, built.recognised))
     drawn.on_edit, drawn.doubt = set_tree, page.doubt_about(domain)
     map_view = mo.ui.anywidget(drawn.widget)  # map_view.value["value"] lists the selected intents
-    mo.show_code(page.beside(artifact, built, map_view))
+    page.beside(artifact, built, map_view)
     return (drawn,)
 
 
@@ -91,16 +108,6 @@ def draw_map(artifact, built, domain, intent_map, mo, page, set_tree):
 def make_files(artifact, drawn, page):
     said, tree_files = page.files_of(drawn, artifact.id)
     return said, tree_files
-
-
-@app.cell
-def draw_graph(get_tree, mo, tree_files):
-    tree = get_tree()
-    graph = tree.graph()  # a networkx.DiGraph: states are attributes; IntentTree.from_graph(graph) reads it back
-    figure = mo.lazy(lambda: mo.ui.anywidget(tree.figure(live=True)))
-    shown = mo.vstack([tree_files, figure])
-    mo.show_code(mo.accordion({f"{len(graph)} intents as files and as a plotly figure": shown}))
-    return
 
 
 @app.cell(hide_code=True)
@@ -115,6 +122,15 @@ def choose_builder(artifact, mo, page):
 def show_builder(builder_form, built, mo, model, page, said, stage_count):
     (builder_form.value, stage_count())
     mo.vstack([mo.md(said()), mo.accordion(page.stages(built) | model.view())])
+    return
+
+
+@app.cell
+def draw_graph(get_tree, mo, tree_files):
+    tree = get_tree()
+    graph = tree.graph()  # a networkx.DiGraph: states are attributes; IntentTree.from_graph(graph) reads it back
+    figure = mo.lazy(lambda: mo.ui.anywidget(tree.figure(live=True)))
+    mo.show_code(mo.accordion({f"{len(graph)} intents as files and as a figure": mo.vstack([tree_files, figure])}))
     return
 
 

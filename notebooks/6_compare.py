@@ -59,7 +59,7 @@ def plan_evaluation(asked, get_pressed, making, menus, models, page, panel):
 
 @app.cell
 def show_answer(answer, compared, mo, score_dots):
-    mo.show_code(mo.vstack([answer(compared), score_dots(compared)]))
+    mo.vstack([answer(compared), score_dots(compared)])
     return
 
 

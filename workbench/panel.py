@@ -277,8 +277,8 @@ class RunPanel(Panel):
 
     Args:
         place: folder below the outputs folder for what the page makes.
-        first: what is made without asking when there is nothing to open.
-        domains: of the first evaluation; a panel of evaluations opens the newest before it makes one.
+        first: what opens where the address names no run. It is made once, without asking.
+        domains: of the first evaluation.
     """
 
     parameter = "run"
@@ -330,8 +330,6 @@ class RunPanel(Panel):
             if asked in find_runs(outputs_folder()) or last_of(named):
                 return named, trouble
             trouble = f"there is no run {asked!r} here; this is another one"
-        if self._domains and (known := self.known()):
-            return next(iter(known.values())), trouble
         folder, problem = self._made_first()
         return folder, trouble or problem
 
@@ -390,8 +388,13 @@ def synthesis_panel(begin: str = "Begin") -> RunPanel:
 
 def evaluation_panel(begin: str = "Begin") -> RunPanel:
     """The panel of the pages about an evaluation."""
-    first_is = "a small evaluation: 4 scripted assistants × 20 users"
-    return RunPanel("evaluations", FIRST_EVALUATION, ("svg_drawing",), begin=begin, first_is=first_is)
+    return RunPanel(
+        "evaluations",
+        FIRST_EVALUATION,
+        ("svg_drawing",),
+        begin=begin,
+        first_is="a small evaluation: 4 scripted assistants × 20 users",
+    )
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,10 @@ def folder(outputs: Path, name: str) -> Path:
     return outputs / name
 
 
-def test_two_domains_are_compared_and_two_conversations_are_read_side_by_side(outputs: Path) -> None:
+def test_two_domains_are_compared_and_two_conversations_are_read_side_by_side(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.panel.address", lambda: {"run": "mine"})
     mine = folder(outputs, "mine")
     execute(lay_out_evaluation(OPTIONS, ("svg_drawing", "creative_writing")), mine)
     trained(folder(outputs, "tuned"), "finished")
@@ -61,7 +64,7 @@ def test_two_domains_are_compared_and_two_conversations_are_read_side_by_side(ou
     assert ours.conversation.setting["artifact"] == theirs.conversation.setting["artifact"] == rows[0]["user"]
     read = compare_page.reader(compared, [(ours, None), (theirs, None)], rows[0]["no."])
     assert "Turn by turn" in read.text
-    for tab in compare_page.TABS:
+    for tab in compare_page.TABS.values():
         content = compare_page.tab_content(tab, compared, chosen(tab == "Other rules"))
         assert problems([content.text]) == [], tab
 

@@ -27,7 +27,7 @@ def test_marimo_finds_nothing_to_complain_of() -> None:
     "domain, source", [(SHIPPED_DOMAINS[-1], "hand-written"), (DOMAINS[0], "generated"), (DOMAINS[1], "recorded")]
 )
 def test_trees_from_every_source(domain: str, source: str) -> None:
-    asked = {"domain_choice": chosen(domain), "source_choice": chosen(source)}
+    asked = {"domain_choice": chosen(domain), "source_choice": chosen(source), "example": chosen(True)}
     outputs, defined = run("2_intents.py", **asked, file_drop=chosen([]), pasted=chosen(""))
     assert problems(outputs) == []
     assert len(defined["built"].tree) >= 10

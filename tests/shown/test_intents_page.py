@@ -5,12 +5,24 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from browser import Server
+from playwright.sync_api import Page, expect
 
 from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
 from discover_lib.runs.store import RunStore
 from workbench.map import NEW_TEXT
-from workbench.pages.intents_page import OwnArtifacts, doubt_about, playable, read, results, run_own, title_of, uploaded
+from workbench.pages.intents_page import (
+    OwnArtifacts,
+    doubt_about,
+    playable,
+    read,
+    refusal,
+    results,
+    run_own,
+    title_of,
+    uploaded,
+)
 
 HOUSE = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"><title>House at night</title>'
@@ -61,7 +73,25 @@ def test_another_kind_is_read_anew() -> None:
 
 
 def test_a_broken_drawing_says_why() -> None:
-    assert "well-formed" in read("broken", "<svg><rect></svg>").trouble
+    shown = OwnArtifacts([read("broken", "<svg><rect></svg>")], lambda: None).view().text
+    assert "well-formed" in shown and "Too little for a tree" in shown
+
+
+@pytest.mark.parametrize(
+    ("contents", "said"),
+    [
+        (b"A text.", ""),
+        (b" \n", "a.txt is empty."),
+        (b"\x89PNG\r\n\x00", "a.txt is neither a text nor an SVG."),
+        (b"a" * 3_000_000, "a.txt has 3.0 MB. The maximum is 1 MB."),
+    ],
+)
+def test_a_file_is_read_or_refused_in_one_line(
+    contents: bytes, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    file = SimpleNamespace(name="a.txt", contents=contents)
+    assert refusal(file) == said and len(uploaded([file], "", {"own": ""})) == (not said)
 
 
 @pytest.mark.parametrize(
@@ -85,10 +115,36 @@ def test_files_become_cards_and_one_run(tmp_path: Path, monkeypatch: pytest.Monk
     assert list(own.trees) == ["house", "pasted"] == [each.artifact.id for each in uploaded([], "", address)]
     assert uploaded([], "", {"own": "../x"}) == []
     shown = own.view().text
-    assert "House" in shown and "2 of 3 sentences" in shown and "may be wrong" in shown
+    assert "2 of 3 sentences" in shown and "may be wrong" in shown
+    assert shown.count("data-ids=") == 6, "a number in the artifact lights an intent up on the map"
     folder = run_own(own.trees, ["ask", "adaptive"])
     assert run_own(own.trees, ["ask", "adaptive"]) == folder
     with RunStore.read(folder) as store:
         assert len(store.listing()) == 4 and store.configuration["kind"] == "evaluate"
     page = results(folder).text
     assert page.count("3_conversation.py") == 4 and "6_compare.py" in page
+
+
+def test_after_an_upload_the_page_is_about_the_visitors_artifacts(
+    server: Server, page: Page, outside_requests: list[str]
+) -> None:
+    files = {"house.svg": HOUSE, "house-2.svg": HOUSE, "photo.png": "\0"}
+    page.goto(f"{server.url}/?file=2_intents.py")
+    expect(page.locator(".in-beside")).to_have_count(1)
+    page.locator("input[type=file]").first.set_input_files(
+        [{"name": name, "mimeType": "", "buffer": text.encode()} for name, text in files.items()]
+    )
+    expect(page.get_by_text("photo.png is neither a text nor an SVG.")).to_be_visible()
+    run = page.get_by_role("button", name="Run 2 artifacts")
+    expect(run).to_be_visible()
+    box = run.bounding_box()
+    assert box and box["y"] + box["height"] < 600
+    expect(page.locator(".in-beside")).to_have_count(2)  # the example is folded
+    page.locator(".dl-part .dl-number").last.hover()
+    expect(page.locator(".in-beside").first.locator("[data-lit]")).to_have_count(0)
+    expect(page.locator(".in-beside").last.locator(".im-cell[data-lit]").first).to_be_visible()
+    run.click()
+    expect(page.get_by_role("link", name="Open in Compare, with intervals")).to_be_visible()
+    page.get_by_text("Show our artifacts").click()
+    expect(page.locator(".in-beside")).to_have_count(3)
+    assert outside_requests == []

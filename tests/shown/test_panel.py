@@ -1,6 +1,7 @@
 """A page's panel: what it opens, begins, stops and goes on with, in a marimo program as a page is one."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import marimo
 import pytest
 from markupsafe import escape
 
-from discover_lib.runs.options import RunOptions, RunOptionsError
+from discover_lib.runs.options import RunOptions, RunOptionsError, execute
 from discover_lib.runs.store import RunStore
 from workbench.jobs import domains_of, find_runs, laid_out, last_of
 from workbench.panel import RunPanel
@@ -52,6 +53,17 @@ def test_where_nothing_is_there_a_small_run_is_made_and_found_again(outputs: Pat
     assert (panel.trouble, panel.going) == ("", False)
     words, read, resumable = panel._look()
     assert ">2 of 2 conversations</p>" in words and (read, resumable) == (2, False)
+
+
+def test_without_an_address_the_first_run_opens_and_not_what_another_visitor_made(outputs: Path) -> None:
+    def story() -> RunPanel:
+        return RunPanel("evaluations", SCORED, ("svg_drawing",))
+
+    first = on_a_page(story).get_folder()
+    (outputs / "evaluations" / "theirs").mkdir()
+    execute(laid_out(replace(SCORED, artifacts=1), ("svg_drawing",)), outputs / "evaluations" / "theirs")
+    panel = on_a_page(story)
+    assert panel.get_folder() == first and list(panel.known().values()) == [outputs / "evaluations" / "theirs", first]
 
 
 def test_a_press_begins_once_and_what_was_chosen_just_before_it(outputs: Path) -> None:

@@ -45,10 +45,18 @@ from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, tag
 from workbench.views.located import finding, found_by_one
 from workbench.views.saved_pages import shared_page
-from workbench.views.theme import Look, looks
+from workbench.views.theme import Look, looks, named_in_full
 
 NOBODY = "nobody"
-TABS = ("Turn by turn", "Pairs", "Basis", "Near misses", "Other rules", "Runs", "Export")
+TABS = {  # label → its name in the address
+    "Turn by turn": "Turn by turn",
+    "Every pair": "Pairs",
+    "Without one assistant": "Basis",
+    "Discoveries from near misses": "Near misses",
+    "Under other rules": "Other rules",
+    "All runs": "Runs",
+    "Files and command": "Export",
+}
 
 
 # -- the run and its scores --------------------------------------------------------------------------------------------
@@ -60,15 +68,13 @@ def page_menus(scores: Sequence[ConversationScores]) -> Any:
 
     names = list(dict.fromkeys(each.assistant for each in scores))
     domains = list(dict.fromkeys(each.domain for each in scores))
-    measures = [each.label for each in MEASURES if each.name != "discovery"]
-    relative = "relative to these assistants (eq. 4)"
+    measures = {named_in_full(each): each.label for each in MEASURES if each.name != "discovery"}
     eq_4 = mo.running_in_notebook() and address().get("measure") == MEASURE["discovery"].label
-    leaves = {"no assistant satisfied": "none", "every assistant satisfied": "all"}
-    menu = mo.ui.dropdown
+    menu, leaves = mo.ui.dropdown, {"no assistant satisfied": "none", "every assistant satisfied": "all"}
     return mo.ui.dictionary(
         {
-            "measure": kept(menu, "measure", measures, value=measures[0], label="Measure"),
-            "relative": kept(mo.ui.switch, "relative", value=eq_4, label=relative),
+            "measure": kept(menu, "measure", measures, value=next(iter(measures)), label="Measure"),
+            "relative": kept(mo.ui.switch, "relative", value=eq_4, label="relative to these assistants (eq. 4)"),
             "domain": kept(menu, "domain", [ALL, *domains], value=ALL, label="Domain"),
             "pool": kept(mo.ui.multiselect, "pool", names, value=names, label="Assistants"),
             "leave_out": kept(menu, "leave_out", leaves, value="no assistant satisfied", label="Skip intents that"),
@@ -127,6 +133,11 @@ class Compared:
         return looks(list(dict.fromkeys(each.assistant for each in self.run.scores)))
 
     @property
+    def ranked(self) -> list[str]:
+        """The assistants, the best first: the order of every chart and table."""
+        return best_first(self.table, self.measure.name)
+
+    @property
     def ceiling(self) -> Estimate | None:
         return ceiling_over(self.run.ceilings, set(self.pool.artifact_of.values()))
 
@@ -149,14 +160,16 @@ def score_table(compared: Compared) -> Any:
     """Every assistant in every measure. A selected row opens the conversations behind it."""
     spans = {name: charts.span_of(row[name] for row in compared.table.values() if name in row) for name in MEASURE}
     rows = []
-    for name in best_first(compared.table, compared.measure.name):
+    for name in compared.ranked:
         found = compared.table[name]
         cells = {
-            each.label: Scored.of(found[each.name], each, spans[each.name]) if each.name in found else "not scored"
+            named_in_full(each): Scored.of(found[each.name], each, spans[each.name])
+            if each.name in found
+            else "not scored"
             for each in MEASURES
         }
         rows.append({"assistant": name, **cells})
-    meanings = {each.label: each.meaning for each in MEASURES}
+    meanings = {named_in_full(each): each.meaning for each in MEASURES}
     return listing("assistant", rows, header_tooltip=meanings, forgets=("conversation", "against"))
 
 
@@ -188,7 +201,7 @@ def behind(compared: Compared, ours: str, theirs: str) -> Any:
     """
     pool, measure = compared.pool, compared.measure
     first, second = (pool.per_user(measure.name).get(name, {}) for name in (ours, theirs))
-    rows = []
+    name, rows = named_in_full(measure), []
     for user, each in pool.by_user[ours].items():
         value = first.get(user)
         row: dict[str, Any] = {"no.": each.place, "user": each.artifact, "trial": each.trial + 1}
@@ -198,10 +211,10 @@ def behind(compared: Compared, ours: str, theirs: str) -> Any:
             row |= {ours: round(value, 3), theirs: round(second[user], 3), "difference": value - second[user]}
         else:
             ended = (each.stop or "open").replace("_", " ")
-            row |= {measure.label: value, "hidden": len(each.moves), "turns": each.turns}
+            row |= {name: value, "hidden": len(each.moves), "turns": each.turns}
             row |= {"tokens": sum(each.tokens), "ended": ended}
         rows.append(row)
-    key = "difference" if theirs != NOBODY else measure.label
+    key = "difference" if theirs != NOBODY else name
     rows.sort(key=lambda row: (row[key] is None, (row[key] or 0.0) * (1 if theirs == NOBODY else -1)))
     span = charts.Span(min([0.0, *(row[key] or 0.0 for row in rows)]), max([0.0, *(row[key] or 0.0 for row in rows)]))
     drawn = [row | {key: "left out" if row[key] is None else Scored.bar(row[key], measure, span)} for row in rows]
@@ -230,9 +243,8 @@ def reader(compared: Compared, sides: Sequence[tuple[score_parts.Side, Assessmen
 
     ours, unit = sides[0][0], next(each.unit for each in compared.pool.scores if each.place == place)
     rows = [(side.name, *_numbers(compared.pool, side.name, unit)) for side, _ in sides]
-    measured = show.table(("", *(each.label for each in MEASURES)), rows)
-    run = str(compared.folder.relative_to(outputs_folder()))
-    stage = tag("a", "Open it in Conversation", href=address_of("3_conversation.py", run, conversation=place))
+    measured = show.table(("", *map(named_in_full, MEASURES)), rows)
+    href = address_of("3_conversation.py", str(compared.folder.relative_to(outputs_folder())), conversation=place)
     tabs = {"Scores": displayed(*(score_parts.assessed(side.conversation, found) for side, found in sides))}
     if len(sides) > 1:
         theirs = sides[1][0]
@@ -241,14 +253,15 @@ def reader(compared: Compared, sides: Sequence[tuple[score_parts.Side, Assessmen
             "Turn by turn": displayed(score_parts.turns_beside(ours, theirs)),
         }
     else:
-        first = {"Evidence": _evidence(ours), "Conversation": displayed(show.chat(ours.conversation, _last(sides)))}
-    head = displayed(tag("div", measured, tag("p", stage), data_opened=str(place)))
+        first = {
+            "Evidence": _evidence(ours),
+            "Conversation": displayed(show.chat(ours.conversation, len(ours.conversation.turns))),
+        }
+    head = displayed(
+        tag("div", measured, tag("p", tag("a", "Open it in Conversation", href=href)), data_opened=str(place))
+    )
     (_, opened_part), *folded_parts = (first | tabs).items()
     return mo.vstack([head, opened_part, mo.accordion(dict(folded_parts))])
-
-
-def _last(sides: Sequence[tuple[score_parts.Side, Assessment | None]]) -> int:
-    return max(len(side.conversation.turns) for side, _ in sides)
 
 
 def _numbers(pool: Pool, name: str, unit: str) -> list[str]:
@@ -295,7 +308,7 @@ def tab_menu() -> Any:
     """The tabs as a menu, so that only the chosen one is computed."""
     import marimo as mo
 
-    return kept(mo.ui.radio, "tab", TABS, value=TABS[0], label="", inline=True)
+    return kept(mo.ui.radio, "tab", TABS, value=next(iter(TABS)), label="", inline=True)
 
 
 def tab_content(tab: str, compared: Compared, mapping: Any) -> Any:
@@ -314,10 +327,9 @@ def tab_content(tab: str, compared: Compared, mapping: Any) -> Any:
 def turns_view(compared: Compared) -> Any:
     """Discovery after each turn, and families of three turns."""
     pool, marks = compared.pool, compared.marks
-    curves = {name: curve(pool, name) for name in pool.assistants}
-    manners = {name: manner(pool, name) for name in best_first(compared.table)}
-    neither = {name: each.turns_of_neither for name, each in manners.items() if each.turns_of_neither}
-    left = ", ".join(f"{name} {count}" for name, count in neither.items())
+    curves = {name: curve(pool, name) for name in compared.ranked}
+    manners = {name: manner(pool, name) for name in compared.ranked}
+    left = ", ".join(f"{name} {each.turns_of_neither}" for name, each in manners.items() if each.turns_of_neither)
     words = (
         "Three turns in a row. D: the turn opens up (options, samples, questions). C: the turn closes in "
         "(mostly one artifact)."
@@ -342,11 +354,14 @@ def pairs_view(compared: Compared) -> Any:
 def basis_view(compared: Compared) -> Any:
     """Eq. 4 in every smaller pool, and the conversations that do not count."""
     scope = results_of(compared.pool)
-    pools = score_parts.pools(scope.table, scope.pools)
-    omitted = Report(tuple(left_out(scope, compared.pool.leave_out)))
+    why = (
+        "The discovery score (eq. 4) counts the intents that some assistants discover and others do not. It changes "
+        "when an assistant is left out."
+    )
     return displayed(
-        show.panel("Eq. 4 in every smaller pool", report_html(pools)),
-        show.panel("Left out", report_html(omitted)),
+        show.quiet(why),
+        show.panel("Discovery score without one assistant", report_html(score_parts.pools(scope.table, scope.pools))),
+        show.panel("What the scores leave out", report_html(Report(tuple(left_out(scope, compared.pool.leave_out))))),
     )
 
 
@@ -354,9 +369,10 @@ def near_misses_view(compared: Compared) -> Any:
     """The share of discoveries from near misses."""
     why = (
         "Four near misses in one reply always change an intent's state, so a list of alternatives earns discoveries. "
-        "`--near-miss-cap 1` counts one per intent and reply."
+        "The option --near-miss-cap 1 counts one per intent and reply."
     )
-    return displayed(show.quiet(why), report_html(Report((near_miss_table(near_misses_of(compared.pool.scores)),))))
+    shares = sorted(near_misses_of(compared.pool.scores), key=lambda each: compared.ranked.index(each.assistant))
+    return displayed(show.quiet(why), report_html(Report((near_miss_table(shares),))))
 
 
 def rules_view(compared: Compared, mapping: Any) -> Any:
@@ -365,7 +381,9 @@ def rules_view(compared: Compared, mapping: Any) -> Any:
 
     conversations = len(compared.run.scores)
     if not mapping.value:
-        words = mo.md(f"Each setting changes one rule: p, τ, λ, focus or turns. {conversations} conversations.")
+        words = mo.md(
+            f"Scores {conversations} conversations again. Each time, one rule changes: p, τ, λ, focus or turns."
+        )
         return mo.hstack([mapping, words], justify="start", align="center")
     with mo.status.spinner(title=f"Scoring {conversations} conversations again"):
         changes = write_sensitivity(compared.folder)
@@ -387,10 +405,10 @@ def runs_view(compared: Compared) -> Any:
             continue
         page = "6_compare.py" if kind == "evaluate" else "3_conversation.py"
         link = mo.md(f"[{run_label(folder)}](/?file={page}&run={quote(name)})")
-        cells = {"finished": counts.finished, "of": counts.units, "failed": counts.failed, "turns": counts.turns}
-        rows.append({"run": link, "kind": kind, **cells, "model calls": spent.calls, "dollars": spent.cost})
-    open_run = displayed(audit_parts.run_view(compared.folder))
-    return mo.vstack([plain_table(rows, page_size=8), mo.accordion({"The open run": open_run})])
+        done = {"finished": counts.finished, "of": counts.units, "failed": counts.failed, "turns": counts.turns}
+        rows.append({"run": link, "kind": kind} | done | {"model calls": spent.calls, "dollars": spent.cost})
+    folded = mo.accordion({"The open run": displayed(audit_parts.run_view(compared.folder))})
+    return mo.vstack([plain_table(rows, page_size=8, wrapped_columns=["run"]), folded])
 
 
 def export_view(compared: Compared) -> Any:

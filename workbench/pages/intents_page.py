@@ -46,11 +46,12 @@ from workbench.live import Calls, Errand
 from workbench.map import NEW_TEXT, IntentMap
 from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
-from workbench.views.html import EMPTY, Markup, error_line, quiet, styled, table, tag
+from workbench.views.html import EMPTY, error_line, notice, quiet, styled, table, tag
 from workbench.views.located import numbers_of, read_piece
 
 SOURCES = ("hand-written", "generated", "recorded")
-MOST_FILES = 20
+MOST_FILES, MOST_BYTES = 20, 1_000_000
+OPEN = 3  # artifacts whose maps are open at first
 ASSISTANTS = ("ask", "draft", "adaptive")
 TEXT_DOMAINS = ("creative_writing", "technical_writing", "travel_plan", "paper_abstract", "image_prompt")
 _SENTENCES = re.compile(r"[^.!?\n]+[.!?]*")
@@ -127,10 +128,9 @@ def stages(built: BuiltTree) -> dict[str, Any]:
         {"requirement": each.text, "aspect": each.dimension.replace("_", " "), "evidence": each.reason}
         for each in built.recognised
     ]
-    found = plain_table(rows, page_size=8)
-    notes = [mo.md("; ".join(built.notes) + ".")] if built.notes else []
-    title = f"{len(built.recognised)} requirements became {len(tree)} intents"
-    return {title: mo.vstack([mo.md(request), found, *notes])}
+    shown = [mo.md(request), plain_table(rows, page_size=8)]
+    shown += [mo.md("; ".join(built.notes) + ".")] if built.notes else []
+    return {f"{len(built.recognised)} requirements became {len(tree)} intents": mo.vstack(shown)}
 
 
 # -- a tree as a file --------------------------------------------------------------------------------------------------
@@ -181,7 +181,6 @@ class Reading:
         told: how much of the artifact was read, in words.
         aspects: how many aspects were recognized; a tree needs `MIN_DIMENSIONS`.
         doubtful: values that stand in a comparison ("as … a sleeping dog").
-        trouble: why the artifact cannot be read, or "".
     """
 
     artifact: Artifact
@@ -189,7 +188,6 @@ class Reading:
     told: str = ""
     aspects: int = 0
     doubtful: tuple[str, ...] = ()
-    trouble: str = ""
 
     @property
     def lexicon(self) -> Lexicon:
@@ -204,6 +202,12 @@ class Reading:
                 pass
         values = [each for each in self.found if each not in left_out]
         return self._with_request(joined_tree(self.lexicon, [*values, *added]))
+
+    def shown_in(self, tree: IntentTree) -> tuple[Recognised, ...]:
+        """The intents of a tree that the artifact itself shows, with their evidence."""
+        texts = {each.text for each in tree.intents.values()}
+        found = ((self.lexicon.values[name], why) for name, why in self.found.items())
+        return tuple(Recognised(value.text, value.dimension, why) for value, why in found if value.text in texts)
 
     def _with_request(self, tree: IntentTree) -> IntentTree:
         title = title_of(self.artifact)
@@ -245,8 +249,8 @@ def title_of(artifact: Artifact) -> str:
 
 def read(name: str, text: str, domain: str = "") -> Reading:
     """Read a visitor's artifact in a domain; without one, in the domain that recognizes most of it."""
-    domain = domain or max(_domains_for(name, text), key=lambda each: len(_found(each, text, name)[0]))
-    found, trouble = _found(domain, text, name)
+    domain = domain or max(_domains_for(name, text), key=lambda each: len(_found(each, text, name)))
+    found = _found(domain, text, name)
     lexicon = load_lexicon(domain)
     artifact = Artifact(name, lexicon.artifact_type, text, domain=domain)
     aspects = len({lexicon.values[value].dimension for value in found})
@@ -257,7 +261,7 @@ def read(name: str, text: str, domain: str = "") -> Reading:
         heard = sum(bool(lexicon.cue_hits(each)) for each in sentences)
         told = f"Intents found in {heard} of {counted(len(sentences), 'sentence')}"
     doubtful = tuple(value for value, why in found.items() if _is_compared(why, text))
-    return Reading(artifact, found, told, aspects, doubtful, trouble)
+    return Reading(artifact, found, told, aspects, doubtful)
 
 
 def _domains_for(name: str, text: str) -> tuple[str, ...]:
@@ -268,14 +272,14 @@ def _domains_for(name: str, text: str) -> tuple[str, ...]:
     return ("dataviz_code",) if name.endswith((".py", ".json")) else TEXT_DOMAINS
 
 
-def _found(domain: str, text: str, name: str) -> tuple[dict[str, str], str]:
-    """The values that an artifact shows, and why it cannot be read."""
+def _found(domain: str, text: str, name: str) -> dict[str, str]:
+    """The values that an artifact shows; a broken drawing shows none."""
     lexicon = load_lexicon(domain)
     try:
         shown = read_artifact(text, domain, name)
-    except SvgError as error:
-        return {}, str(error)
-    return {value: shown[value] for value in lexicon.that_fit(lexicon.most_specific(shown))}, ""
+    except SvgError:
+        return {}
+    return {value: shown[value] for value in lexicon.that_fit(lexicon.most_specific(shown))}
 
 
 def _is_compared(why: str, text: str) -> bool:
@@ -291,7 +295,7 @@ def uploaded(files: Sequence[Any], pasted: str, address: MutableMapping[str, Any
         address: of the page. It names the last ones, so that the page shows them when the visitor comes back.
     """
     folder, last = outputs_folder() / "own-artifacts", str(address.get("own", ""))
-    texts = {file.name: file.contents.decode("utf-8", "replace") for file in files}
+    texts = {file.name: file.contents.decode("utf-8", "replace") for file in files if not refusal(file)}
     texts |= {"pasted": pasted} if pasted.strip() else {}
     if texts:
         address["own"] = name = _hash_of(texts)
@@ -299,10 +303,18 @@ def uploaded(files: Sequence[Any], pasted: str, address: MutableMapping[str, Any
     elif last.isalnum() and (folder / f"{last}.json").is_file():
         texts = read_json(folder / f"{last}.json")
     names: dict[str, Reading] = {}
-    for name, text in list(texts.items())[:MOST_FILES]:
+    for name, text in sorted(texts.items())[:MOST_FILES]:
         stem = Path(name).stem
         names.setdefault(stem if stem not in names else name, read(stem, text))
     return list(names.values())
+
+
+def refusal(file: Any) -> str:
+    """Why a dropped file cannot be read, or ""."""
+    size, text = len(file.contents), file.contents.strip()
+    if size > MOST_BYTES:
+        return f"{file.name} has {size / 1e6:.1f} MB. The maximum is {MOST_BYTES / 1e6:g} MB."
+    return f"{file.name} is {'neither a text nor an SVG' if text else 'empty'}." if not text or b"\0" in text else ""
 
 
 def _hash_of(content: Any) -> str:
@@ -310,7 +322,7 @@ def _hash_of(content: Any) -> str:
 
 
 class OwnArtifacts:
-    """The visitor's artifacts as cards: what was read, another kind, and an editable map of the intents.
+    """The visitor's artifacts: each beside an editable map of its intents, with a menu that reads it as another kind.
 
     Args:
         changed: called after each change of a tree.
@@ -347,7 +359,7 @@ class OwnArtifacts:
 
         def rebuild(_: Any) -> None:
             left_out = [each for each in reading.doubtful if each not in doubts.value]
-            self._take(name, reading.tree(adds.value, left_out))
+            self._take(reading, reading.tree(adds.value, left_out))
             self._changed()
 
         def ask(text: str) -> None:
@@ -358,42 +370,43 @@ class OwnArtifacts:
         known = {value.text: value.id for value in lexicon.values.values() if value.id not in reading.found}
         adds = mo.ui.multiselect(known, label="Add intents", full_width=True, on_change=rebuild)
         request = mo.ui.text(reading.tree().initial_request, label="First request", full_width=True, on_change=ask)
-        self._take(name, reading.tree())
+        self._take(reading, reading.tree())
         return reading, [*([doubts] if kept_values else []), adds, request]
 
-    def _take(self, name: str, tree: IntentTree) -> None:
+    def _take(self, reading: Reading, tree: IntentTree) -> None:
+        name = reading.artifact.id
         self.trees[name] = tree
-        self._maps[name] = drawn = IntentMap(tree, edit=True)
+        self._maps[name] = drawn = IntentMap(tree, edit=True, numbers=numbers_of(tree, reading.shown_in(tree)))
         drawn.on_edit = lambda edited: self.trees.update({name: edited})
         drawn.doubt = doubt_about(tree.artifact_type)
 
     def view(self) -> Any:
-        """A card per artifact."""
+        """Every artifact beside its map; all but the first ones are folded."""
         import marimo as mo
 
-        cards = []
-        for name, (reading, corrections) in self._cards.items():
-            tree, map_view = self.trees[name], mo.ui.anywidget(self._maps[name].widget)
-            corrected = mo.vstack([*corrections, map_view])
-            shown = mo.accordion({"Correct the intents": corrected}) if len(tree) > 1 else corrected
-            cards.append(mo.vstack([mo.Html(styled(_head(reading, tree))), self._kinds[name], shown]))
-        return mo.Html(styled(tag("div", *map(controls.placed, cards), class_="in-cards")))
+        rows = {name: self._row(name) for name in self._cards}
+        folded = {name: rows.pop(name) for name in list(rows)[OPEN:]}
+        wrong = notice(
+            tag("b", "A tree may be wrong."), " Read the file as another kind, or edit its intents.", tone="open"
+        )
+        return mo.vstack(
+            [controls.displayed(wrong), *rows.values(), *([mo.accordion(folded)] if folded else [])], gap=1.5
+        )
 
+    def _row(self, name: str) -> Any:
+        """One artifact: how much of it was read, the artifact beside its map, and what corrects the tree."""
+        import marimo as mo
 
-def _head(reading: Reading, tree: IntentTree) -> Markup:
-    """The top of a card: a thumbnail, what was read, and that it may be wrong."""
-    artifact, lexicon = reading.artifact, reading.lexicon
-    drawn = is_drawn(artifact.domain) and not reading.trouble
-    shown = show.artifact(artifact) if drawn else quiet(f"{artifact.text[:160]} …")
-    seen = ", ".join(lexicon.values[each].say for each in reading.found)
-    told = tag("p", tag("b", reading.told), f": {seen}." if seen else ".")
-    advice = (
-        f"The tree has {counted(len(tree), 'intent')}. It may be wrong: choose another kind or correct the intents."
-    )
-    if reading.aspects < MIN_DIMENSIONS:
-        advice = f"A tree needs intents about {MIN_DIMENSIONS} aspects. Choose another kind or add intents."
-    trouble = [error_line(reading.trouble)] if reading.trouble else []
-    return show.panel(artifact.id, tag("div", shown, class_="in-thumbnail"), *trouble, told, quiet(advice, small=True))
+        (reading, corrections), tree = self._cards[name], self.trees[name]
+        advice = (
+            "" if reading.aspects >= MIN_DIMENSIONS else " Too little for a tree: choose another kind or add intents."
+        )
+        told = tag("p", tag("b", name), f" · {reading.told}.{advice}")
+        head = mo.hstack([controls.displayed(told), self._kinds[name]], align="center", wrap=True)
+        built = BuiltTree(tree, reading.shown_in(tree), ())
+        seen = beside(reading.artifact, built, mo.ui.anywidget(self._maps[name].widget))
+        corrected = mo.vstack(corrections)
+        return mo.vstack([head, seen, mo.accordion({"Correct this tree": corrected}) if len(tree) > 1 else corrected])
 
 
 def doubt_about(artifact_type: str) -> Callable[[str], str]:
@@ -416,7 +429,7 @@ def playable(trees: Mapping[str, IntentTree]) -> tuple[dict[str, IntentTree], li
     for name, tree in trees.items():
         doubts = filter(None, map(doubt_about(tree.artifact_type), (each.text for each in tree.intents.values())))
         if line := next(doubts, ""):
-            refused.append(f"{name}: {line}")
+            refused.append(f"{name} is not run. {line}")
         else:
             fit[name] = tree
     return fit, refused
@@ -424,8 +437,7 @@ def playable(trees: Mapping[str, IntentTree]) -> tuple[dict[str, IntentTree], li
 
 def told_of(assistants: Sequence[str]) -> Any:
     """A line about each assistant."""
-    lines = (tag("p", tag("b", f"{name}: "), about(name)) for name in assistants)
-    return controls.displayed(tag("div", *lines, class_="dl-small"))
+    return controls.displayed(*(tag("p", tag("b", f"{name}: "), about(name), class_="dl-small") for name in assistants))
 
 
 def run_own(trees: Mapping[str, IntentTree], assistants: Sequence[str]) -> Path:
@@ -438,10 +450,9 @@ def run_own(trees: Mapping[str, IntentTree], assistants: Sequence[str]) -> Path:
     for name, tree in trees.items():
         write_json(folder / f"{name}.json", {"tree": tree.to_dict()})
     options = RunOptions(tuple(assistants), trees=folder, artifacts=len(trees))
-    run = lay_out_evaluation(options)
     target = folder_of(options, outputs_folder() / "evaluations")  # where Compare goes on with it
     target.mkdir(parents=True, exist_ok=True)
-    execute(run, target)
+    execute(lay_out_evaluation(options), target)
     write_results(target)
     return target
 
@@ -450,7 +461,7 @@ def results(folder: Path) -> Any:
     """A run as rows of dots, an intent each: a press opens the conversation, or the run on Compare."""
     import marimo as mo
 
-    run = folder.relative_to(outputs_folder())
+    run = str(folder.relative_to(outputs_folder()))
     with RunStore.read(folder) as store:
         listed, trees = store.listing(), store.trees()
         states = {row.place: store.conversation(row.place).state for row in listed}
@@ -462,14 +473,13 @@ def results(folder: Path) -> Any:
         for name in names:
             row = next(each for each in listed if (each.artifact, " + ".join(each.assistants)) == (artifact, name))
             dots = "".join("○◆●"[int(states[row.place][key])] for key in hidden)
-            link = address_of("3_conversation.py", str(run), conversation=row.place)
-            cells.append(tag("a", f"{dots} {row.discovered} of {len(hidden)}", href=link))
+            href = address_of("3_conversation.py", run, conversation=row.place)
+            cells.append(tag("a", f"{dots} {row.discovered}\u00a0of\u00a0{len(hidden)}", href=href))
         rows.append((artifact, *cells, percent(ceiling(tree))))
-    head = ("Artifact", *names, "Highest possible")
-    compare = tag("a", "Open in Compare, with intervals", href=address_of("6_compare.py", str(run)))
-    shown = table(head, rows, "Hidden intents: ● discovered, ◆ emerging, ○ undiscovered")
-    most = quiet(f"Highest possible: the share that perfect replies discover in {MAX_TURNS} turns.", small=True)
-    return controls.brought_into_view(mo.Html(styled(shown, most, tag("p", compare))))
+    head = ("Artifact", *names, f"Highest possible in {MAX_TURNS} turns")
+    caption = "Hidden intents: ● discovered, ◆ emerging, ○ undiscovered. Select dots to read the conversation."
+    compare = tag("a", "Open in Compare, with intervals", href=address_of("6_compare.py", run))
+    return controls.brought_into_view(mo.Html(styled(quiet(caption), table(head, rows), tag("p", compare))))
 
 
 # -- a language model that builds --------------------------------------------------------------------------------------

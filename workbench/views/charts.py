@@ -14,7 +14,7 @@ from discover_lib.metrics.intervals import Estimate, percent, two_decimals
 from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
 from discover_lib.metrics.scorer import FAMILIES, Family
 from workbench.views.html import EMPTY, Markup, joined, quiet, signed, tag
-from workbench.views.theme import Look, looks, short
+from workbench.views.theme import Look, looks, named_in_full, short
 
 LONGEST_MESSAGE = 120  # words; longer ones lie at the end of the axis
 NARROW = 0.5  # shares that are all below this get an axis of their own length
@@ -201,20 +201,23 @@ def dots(
         to_one: the scale ends at 1, unless all values are far below.
     """
     marks, axis = marks or looks(list(rows)), axis_of(rows.values(), to_one)
+    ticks = {at: percent(at) for at in _ticks(axis)} if shown is percent else None
     drawn = [
         Row(name, _in_words(each, shown), _interval(each, marks[name]), marks[name]) for name, each in rows.items()
     ]
-    return rows_chart(drawn, axis, title, title)
+    return rows_chart(drawn, axis, title, title, ticks)
 
 
 def intervals(estimates: Table, measure: Measure, marks: Mapping[str, Look]) -> Markup:
-    """Mean and interval of every assistant in one measure, the highest on top."""
-    order = [name for name in best_first(estimates, measure.name) if measure.name in estimates[name]]
+    """Mean and interval of every assistant in one measure, the best on top."""
+    name = named_in_full(measure)
+    order = [each for each in best_first(estimates, measure.name) if measure.name in estimates[each]]
     if not order:
-        return quiet(f"No assistant is scored in {measure.label}.")
-    rows = {name: estimates[name][measure.name] for name in order}
-    title = f"{measure.label}, mean over artifacts with its 95% interval"
-    return dots(rows, title, marks, measure.shown, to_one=measure.is_share)
+        return quiet(f"No assistant is scored in {name}.")
+    rows = {each: estimates[each][measure.name] for each in order}
+    title = f"{name}, mean over artifacts with its 95% interval"
+    shown = percent if measure.name == "share" else measure.shown
+    return dots(rows, f"{title[0].upper()}{title[1:]}", marks, shown, to_one=measure.is_share)
 
 
 def families(manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look]) -> Markup:

@@ -289,8 +289,13 @@ def read_piece(piece: Artifact, requirements: Sequence[Recognised], intents: Map
         placed = {number for numbers in spans.values() for number in numbers}
         shown = _marked(piece, spans, ids)
     rest = [number for number in range(1, len(requirements) + 1) if number not in placed]
-    told = tag("p", "From all of it: ", *map(number_mark, rest), class_="dl-quiet dl-small") if rest else EMPTY
-    return tag("div", shown, told, class_="dl-read")
+    marks = [tag("span", number_mark(number), data_ids=_ids([number], ids)) for number in rest]
+    return tag(
+        "div",
+        shown,
+        tag("p", "From all of it: ", *marks, class_="dl-quiet dl-small") if rest else EMPTY,
+        class_="dl-read",
+    )
 
 
 def _boxes(svg: str, requirements: Sequence[Recognised]) -> dict[tuple[float, ...], list[int]]:

@@ -18,7 +18,7 @@ from discover_lib.tasks.waist import Table as WaistTable
 from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, Markup, quiet, tag
 from workbench.views.located import parting
-from workbench.views.theme import Look, named
+from workbench.views.theme import Look, named, named_in_full
 
 FEWER = "If two assistants discover the same share, fewer is better."
 TONES: dict[int, Tone] = {1: "good", 0: "open"}  # of a conclusion
@@ -60,7 +60,7 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> Ma
         return tag("p", "Nothing to compare: fewer than two assistants have this measure.", class_="ds-answer")
     first = rivals[0]
     pairs = [each.facing(first) for each in compared if first in (each.ours, each.theirs)]
-    pairs = sorted((each for each in pairs if each.theirs in rivals), key=lambda each: abs(each.difference.mean))
+    pairs = sorted((each for each in pairs if each.theirs in rivals), key=lambda each: rivals.index(each.theirs))
     if all(each.too_few for each in pairs):
         return _too_few(table, rivals, measure, fewest_artifacts(pairs[0].family))
     close = [each for each in pairs if not each.distinguishable]
@@ -87,14 +87,14 @@ def _too_few(table: Table, rivals: Sequence[str], measure: Measure, enough: int)
     """
     artifacts = counted(table[rivals[0]][measure.name].n_artifacts, "artifact")
     lead = tag("p", tag("b", "Too few artifacts to tell"), f" which is best: {artifacts} here, {enough} for a verdict.")
-    means = (f"{name}: {in_words(table[name][measure.name].mean, measure)}" for name in sorted(rivals))
+    means = (f"{name}: {in_words(table[name][measure.name].mean, measure)}" for name in rivals)
     return tag("div", lead, bullets(means), class_="ds-answer", data_tone="open")
 
 
 def _leads(measure: Measure) -> str:
     if measure.name == "share":
         return "discovers the largest share of the hidden intents"
-    return f"has the {'lowest' if measure.fewer_is_better else 'highest'} {measure.label}"
+    return f"has the {'lowest' if measure.fewer_is_better else 'highest'} {named_in_full(measure)}"
 
 
 def in_words(value: float, measure: Measure) -> str:
@@ -164,7 +164,7 @@ def pairs(compared: Sequence[Comparison], measure: Measure) -> Report:
         )
         for each in sorted(higher, key=lambda each: -each.difference.mean)
     )
-    title = f"{measure.label}, differences on the same users: {INTERVAL}; {TEST}"
+    title = f"{named_in_full(measure)}, differences on the same users: {INTERVAL}; {TEST}"
     return Report((WaistTable(("assistant", "minus", "difference", "verdict", "because"), rows, title),))
 
 

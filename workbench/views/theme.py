@@ -1,4 +1,4 @@
-"""Colours, shapes and dashes: one palette for the charts and the names beside them."""
+"""Colours, shapes and dashes: one palette for the charts and the names beside them; and what measures are called."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from itertools import count
 from typing import NamedTuple
 
+from discover_lib.metrics.results import Measure
 from workbench.views.html import Markup, tag
 
 LONGEST_NAME = 30  # characters of an assistant's name in headings and figures
+MEASURES_IN_FULL = {"share": "share of hidden intents discovered", "tokens": "token count (thousands)"}
 
 
 # -- what stands for an assistant or a series --------------------------------------------------------------------------
@@ -63,3 +65,8 @@ def named(name: str, look: Look | None = None) -> Markup:
         return tag("b", short(name), title=whole)
     sign = tag("span", look.character, style=f"color:{look.colour}", aria_hidden="true")
     return tag("span", sign, f" {short(name)}", class_="ds-name", title=whole)
+
+
+def named_in_full(measure: Measure) -> str:
+    """A measure as people read it; its label is short, for the columns of a terminal."""
+    return MEASURES_IN_FULL.get(measure.name, measure.label)

@@ -62,7 +62,7 @@ def test_the_answer_says_who_leads_and_whether_the_difference_is_real() -> None:
     assert "middle: a real difference. +50 points, between" in said and "may be chance" not in said
     said = answered(CLOSE)
     assert "right: may be chance. 0 points" in said and "would tell" not in said
-    assert "bad has the lowest kTok" in answered(APART, "tokens") or "has the lowest kTok" in answered(APART, "tokens")
+    assert "has the lowest token count (thousands):" in answered(APART, "tokens")
 
 
 def test_too_few_users_get_no_verdict() -> None:
@@ -70,6 +70,8 @@ def test_too_few_users_get_no_verdict() -> None:
     said = answered(few)
     assert said.startswith("Too few artifacts to tell which is best: 5 artifacts here, 7 for a verdict.")
     assert "largest" not in said and said.count("few") == 1
+    places = [said.index(f"{name}:") for name in ("good", "middle", "bad")]
+    assert places == sorted(places), "the order of the chart"
     [table] = show_scores.pairs(compare(few.values("proportion")), MEASURE["proportion"]).parts
     assert {row[3].text for row in table.rows} == {"too few to tell"}
 
@@ -115,6 +117,11 @@ def test_from_how_many_artifacts_on_two_can_be_told_apart() -> None:
 def test_figures_draw_every_interval() -> None:
     """Good 1.00, middle 0.50 [0.33, 0.67] or so, bad 0.00 on an axis of 0 to 1."""
     table = table_of(APART)
+    assert ">50%</span>" not in charts.intervals(table, MEASURE["proportion"], looks(APART.assistants))
+    shares = charts.intervals(table, MEASURE["share"], looks(APART.assistants))
+    assert (
+        "Share of hidden intents discovered, mean" in shares and "middle: 50% [" in shares and ">40%</span>" in shares
+    )
     figure = charts.intervals(table, MEASURE["proportion"], looks(APART.assistants))
     rows = re.findall('class="rf-row" title="(.*?):(.*?)"', figure)
     assert [name for name, _ in rows] == ["good", "middle", "bad"] and rows[0][1] == " 1.00 [1.00, 1.00], n = 8"

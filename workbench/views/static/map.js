@@ -170,12 +170,12 @@ function intentMap(root, model) {
     });
     const hidden = [...moment.states].filter((_, i) => !frame.given.includes(i)), last = model.get("moments").length - 1;
     const known = hidden.filter((state) => state === "2").length, turn = last ? `turn ${moment.turn} · ` : "";
+    tell(); // it hides the buttons
     const discovered = `${turn}${known} of the other ${hidden.length} discovered`;
-    count.textContent = asked ? `${met} match` : editable() ? `${frame.ids.length} intents${presses.every((each) => each.hidden) ? ". Select one to edit it." : ""}` : discovered;
+    count.textContent = asked ? `${met} match` : editable() ? `${frame.ids.length} intent${frame.ids.length === 1 ? "" : "s"}${presses.every((each) => each.hidden) ? ". Select one to edit it." : ""}` : discovered;
     slider.hidden = !last;
     key.textContent = last || moment.turn || model.get("turns") ? KEY_OF_TURNS : KEY;
     Object.assign(slider, { max: last, value: model.get("at") });
-    tell();
   }
   function said(i, on) {
     const compared = others() ? [`other conversation: ${NAMES[others()[i]]}`] : [];
@@ -216,18 +216,26 @@ function intentMap(root, model) {
     at = i;
     if (cells[i]) { cells[i].tabIndex = 0; cells[i].focus(); }
   }
+  // Where the same ids mean the same intents: the artifact beside the map, or the whole page.
+  function scope() {
+    for (let at = root; at; at = at.getRootNode().host) {
+      const near = at.closest(".in-beside");
+      if (near) return near;
+    }
+    return document;
+  }
   function light(ids, from) {
-    const lit = new Set(ids);
+    const lit = new Set(ids), near = scope();
     cells.forEach((made, i) => made && made.toggleAttribute("data-lit", lit.has(frame.ids[i])));
-    for (const place of document.querySelectorAll("[data-ids]")) place.toggleAttribute("data-lit", place.dataset.ids.split(" ").some((id) => lit.has(id)));
-    if (from !== "outside") window.dispatchEvent(new CustomEvent("discover:hover", { detail: { ids, from: root } }));
+    for (const place of near.querySelectorAll("[data-ids]")) place.toggleAttribute("data-lit", place.dataset.ids.split(" ").some((id) => lit.has(id)));
+    if (from !== "outside") window.dispatchEvent(new CustomEvent("discover:hover", { detail: { ids, from: root, scope: near } }));
   }
   const under = (event) => { const hit = event.composedPath().find((each) => each.classList && each.classList.contains("im-cell")); return hit && tree.contains(hit) ? Number(hit.dataset.i) : -1; };
   const idsUnder = (event) => { const hit = event.composedPath().find((each) => each.dataset && each.dataset.ids); return hit ? hit.dataset.ids.split(" ") : []; };
   tree.addEventListener("pointerover", (event) => { const i = under(event); light(i < 0 ? [] : [frame.ids[i]]); });
   tree.addEventListener("pointerleave", () => light([]));
-  listen(document, "pointerover", (event) => { if (under(event) < 0) light(idsUnder(event), "outside"); });
-  listen(window, "discover:hover", ({ detail }) => detail.from !== root && light(detail.ids, "outside"));
+  listen(document, "pointerover", (event) => { if (under(event) < 0) light(event.composedPath().includes(scope()) ? idsUnder(event) : [], "outside"); });
+  listen(window, "discover:hover", ({ detail }) => detail.from !== root && (detail.scope || document) === scope() && light(detail.ids, "outside"));
   tree.addEventListener("focusin", (event) => { const i = under(event); if (i >= 0 && i !== at) { if (cells[at]) cells[at].tabIndex = -1; at = i; cells[i].tabIndex = 0; } });
   tree.addEventListener("click", (event) => {
     const i = under(event);
