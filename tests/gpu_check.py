@@ -27,7 +27,7 @@ from discover_lib.dataset.export import read_rows
 
 DOMAIN = "technical_writing"
 ARTIFACTS, TURNS = 24, 3
-STEPS = 8
+STEPS = 6
 WARM = 2  # updates left out of the speed: kernels are compiled and caches filled in them
 LENGTH, COMPLETION = 2048, 256
 STAGES = ("sft", "dpo", "grpo")
@@ -74,22 +74,23 @@ def check(folder: Path, widths: list[str], backends: list[str], *, full: bool) -
     for width in widths:
         base = make_base(folder / f"base-{width}", width, folder / "data", full=full)
         for stage in STAGES:
-            plain = 0.0
+            plain = each = 0.0  # of the first backend: updates a second, and tokens of an update, which not all log
             for backend in backends:
                 try:
-                    speed, memory = measure(folder, width, base, stage, backend)
+                    speed, tokens, memory = measure(folder, width, base, stage, backend)
                 except RuntimeError as error:
                     failed = 1
                     print(f"{width:6} {stage:5} {backend:13} FAILED: {error}")
                     continue
-                plain = plain or speed
-                line = f"{width:6} {stage:5} {backend:13} {speed:>10.3f} updates/s {memory:>10,.0f} MB"
+                plain, each = plain or speed, each or tokens
+                line = f"{width:6} {stage:5} {backend:13} {speed:>10.3f} updates/s {speed * each:>10,.0f} tokens/s"
+                line += f" {memory:>10,.0f} MB"
                 print(f"{line}   × {speed / plain:.2f}", flush=True)
     return failed
 
 
-def measure(folder: Path, width: str, base: Path, stage: str, backend: str) -> tuple[float, float]:
-    """One run in its own process: updates a second after the first ones, and peak memory in MB."""
+def measure(folder: Path, width: str, base: Path, stage: str, backend: str) -> tuple[float, float, float]:
+    """One run in its own process: updates a second after the first ones, tokens of an update, peak memory in MB."""
     few: dict[str, Any] = {"max_steps": STEPS, "save_steps": 1000, "sample_steps": 0, "max_length": LENGTH}
     few |= {"batch": 4, "per_device": 2} if width == "smoke" else {}
     if stage == "grpo":
@@ -105,8 +106,10 @@ def measure(folder: Path, width: str, base: Path, stage: str, backend: str) -> t
     if done.returncode:
         raise RuntimeError((done.stderr.strip() or "no message").splitlines()[-1])
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    begun, ended = ([line["seconds"] for line in lines if line["step"] == step][-1] for step in (WARM, STEPS))
-    return (STEPS - WARM) / (ended - begun), json.loads((run / "result.json").read_text())["peak_memory_mb"] or 0
+    begun, ended = ([line for line in lines if line["step"] == step][-1] for step in (WARM, STEPS))
+    seconds, tokens = (ended.get(name, 0) - begun.get(name, 0) for name in ("seconds", "num_tokens"))
+    memory = json.loads((run / "result.json").read_text())["peak_memory_mb"] or 0
+    return (STEPS - WARM) / seconds, tokens / (STEPS - WARM), memory
 
 
 def make_base(folder: Path, width: str, data: Path, *, full: bool) -> Path:

@@ -184,7 +184,7 @@ def _say_what_fits(settings: StageSettings, card: Card, meant: str) -> None:
     typer.echo(f"{base.weights / 1e9:.2f} billion weights: config.json of {settings.base}")
     for each in STAGES:
         typer.echo(f"{each} {estimate(each, base, settings.recipe, card, meant).line}")
-    typer.echo(f"{FORMULA}\nnot measured on a GPU; memory that grows with the batch: ± {percent(ERROR)}")
+    typer.echo(f"{FORMULA}\nfitted to runs on one H100; memory that grows with the batch: ± {percent(ERROR)}")
     refuse([line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))])
 
 

@@ -1,7 +1,7 @@
 """A stage before it begins: whether it fits a GPU, its updates and time, and the calls of GRPO's judge and voice.
 
-Memory is computed from the recipe and the model's `config.json`.  No figure was measured on a GPU by this project.
-Weights and adapter are exact.  The part that grows with the batch may be off by half (`ERROR`).
+Memory is computed from the recipe and the model's `config.json`.  Weights and adapter are exact.  The part that grows
+with the batch may be off by `ERROR`.  It was fitted to eleven runs on one H100, all within 18% (docs/measured.md).
 """
 
 from __future__ import annotations
@@ -27,17 +27,19 @@ if TYPE_CHECKING:
     from discover_lib.train.run_stage import StageSettings
 
 GIB = 2**30
-ERROR = 0.5
+ERROR = 0.4
 CONTEXT_GIB = 1.5  # of CUDA, its libraries and the allocator
 ADAPTER_BYTES = 8  # a trained weight and its gradient, in fp32
 ADAM_BYTES = {"adamw_torch": 8, "adamw_torch_fused": 8, "adamw_8bit": 2, "paged_adamw_8bit": 2}
 FOUR_BITS = 0.53  # bytes per weight: NF4 with quantized scales
-LOGIT_BYTES = 10  # the logits in 16 bit and in fp32, and their gradient
+LOGIT_BYTES = {"sft": 12, "dpo": 10, "grpo": 10}  # copies in fp32 with their gradient; DPO's and GRPO's in 16 bit too
+LAYER_BYTES = 5  # an activation inside a layer, with its copies for adapter and dropout
+PREFILL_BYTES = 16  # a prompt's token while GRPO reads the prompts of a batch, per unit of a layer's inner size
 UPDATE_SECONDS = {"sft": 0.4, "dpo": 1.0, "grpo": 6.0}  # of the tiny model with its recipe, on one core
 FORMULA = (
     "memory = weights (2 bytes each; 0.53 in 4 bits) + adapter with gradient (8 bytes each) + optimizer (AdamW 8 bytes "
-    "each, 2 in 8 bits) + 1.5 GiB + activations (the input of each layer, one layer whole) + logits (10 bytes each). "
-    "GRPO: or the cache of keys and values, if it is larger"
+    "each, 2 in 8 bits) + 1.5 GiB + the input of each layer (2 bytes each) + one layer whole (5 bytes each) or the "
+    "logits (SFT 12, else 10 bytes each). GRPO: or the prompts of a batch with their keys and values, if larger"
 )
 
 
@@ -154,7 +156,7 @@ class Estimate:
 
     Attributes:
         fixed: GiB that do not depend on the batch: weights, adapter, optimizer and `CONTEXT_GIB`.
-        batch: GiB that grow with the batch, ± half.
+        batch: GiB that grow with the batch, ± `ERROR`.
         tokens: upper limit of the tokens of one update.
     """
 
@@ -186,13 +188,13 @@ def estimate(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backe
         backend: "unsloth" stores no logits of SFT and fewer activations.
     """
     part = recipe.of(stage)
-    size = base.linear * FOUR_BITS + base.embedding * 2 if part.load_in_4bit else base.weights * 2
-    if part.precision == "fp32":
-        size *= 2
+    each = 4 if part.precision == "fp32" else 2
+    size = base.linear * FOUR_BITS + base.embedding * each if part.load_in_4bit else base.weights * each
     trained = base.adapter(recipe.lora)
     batch = _activations(base, part, stage, unsloth=backend == "unsloth")
-    if isinstance(part, GrpoRecipe):
-        batch = max(batch, part.batch * part.max_length * base.cache_bytes / GIB)
+    if isinstance(part, GrpoRecipe) and part.generation != "vllm-server":
+        prompt = (part.max_length - part.max_completion) * (base.cache_bytes + PREFILL_BYTES * base.inner)
+        batch = max(batch, part.batch * max(prompt, part.max_length * base.cache_bytes) / GIB)
     fixed = (size + trained * (ADAPTER_BYTES + ADAM_BYTES[part.optimizer])) / GIB + CONTEXT_GIB
     return Estimate(card, fixed, batch, part.batch * part.max_length * (2 if stage == "dpo" else 1))
 
@@ -235,14 +237,13 @@ def present_card() -> Card:
 
 def _activations(base: Architecture, part: StageRecipe, stage: Stage, *, unsloth: bool) -> float:
     """GiB of the stored activations and the logits, for the longest rows."""
-    sequences = part.per_device * (2 if stage == "dpo" else 1)
-    tokens = sequences * part.max_length
-    inside = 2 * (base.heads + base.kv_heads) * base.head + 3 * base.inner + 4 * base.hidden
-    kept = base.layers * base.hidden if part.gradient_checkpointing else base.layers * inside
-    kept = 0 if unsloth and part.gradient_checkpointing else kept  # Unsloth moves them to main memory
-    predicted = sequences * part.max_completion if isinstance(part, GrpoRecipe) else tokens
-    logits = 0 if unsloth and stage == "sft" else predicted * base.vocabulary * LOGIT_BYTES
-    return (tokens * (kept + inside) * 2 + logits) / GIB
+    tokens = part.per_device * part.max_length * (2 if stage == "dpo" else 1)
+    inside = LAYER_BYTES * (2 * (base.heads + base.kv_heads) * base.head + 3 * base.inner + 4 * base.hidden)
+    # Unsloth moves the layers' inputs to main memory.
+    kept = (0 if unsloth else 2 * base.hidden) if part.gradient_checkpointing else inside
+    predicted = part.per_device * part.max_completion if isinstance(part, GrpoRecipe) else tokens
+    logits = 0 if unsloth and stage == "sft" else predicted * base.vocabulary * LOGIT_BYTES[stage]
+    return (tokens * base.layers * kept + max(tokens * inside, logits)) / GIB
 
 
 # -- updates and time --------------------------------------------------------------------------------------------------
