@@ -151,6 +151,15 @@ def _policy(script: str, served: bool) -> Markup:
 # -- the first page of the workbench: a card for each word of the bar --------------------------------------------------
 
 
+PICTURES = {  # a lesson shows the picture of the page that it is about
+    "1 Asking": "Conversation",
+    "2 One tree": "Intents",
+    "3 Length": "Class",
+    "4 Trust": "Trust",
+    "5 Learning": "Train",
+}
+
+
 @cache
 def _pictures() -> dict[str, str]:
     return json.loads(static_text("thumbnails.json"))
@@ -180,7 +189,7 @@ def gallery_page(*, only: frozenset[str] | None = None, note: Markup = EMPTY) ->
 def _card(page: Page) -> Markup:
     return tag(
         "li",
-        tag("div", Markup(_pictures().get(page.word) or _pictures()["Class"]), class_="ga-picture"),
+        tag("div", Markup(_pictures()[PICTURES.get(page.word, page.word)]), class_="ga-picture"),
         tag("h2", tag("a", page.word, href=f"/?file={page.file}")),
         tag("p", page.question),
     )
