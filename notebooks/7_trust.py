@@ -65,7 +65,7 @@ def compare_judges(honesty, mo, page, talks):
 @app.cell
 def list_disputes(judged, labels, mo, page):
     disputes = page.dispute_table(labels, judged)
-    mo.accordion({"Disagreements": disputes})
+    mo.accordion({"Disagreements to select and read": disputes})
     return (disputes,)
 
 

@@ -102,8 +102,8 @@ def told(trust: Trust) -> Report:
             Chart.dots(best_first, f"share of the hidden intents discovered{where}, {size}, 95% intervals", to_one=True)
         )
         for relations, caption in (
-            (each.required, f"required: paired differences of the share discovered over artifacts{where}, {size}"),
-            (each.reported, f"reported{where}, not required. {LISTS}"),
+            (each.required, f"Required: paired differences of the share discovered over artifacts{where}, {size}"),
+            (each.reported, f"Reported{where}, not required. {LISTS}"),
         ):
             rows = tuple(
                 (

@@ -30,7 +30,8 @@ _EXERCISES = (
         "near-misses",
         "How close is close enough?",
         f"An intent is ○ undiscovered, with the threshold θ = {checks.THETA:g}. Each near miss in a reply adds "
-        "p = 0.25 to a sum. If the sum is *above* θ, the intent becomes ◆ emerging. How many near misses does one reply need?",
+        "p = 0.25 to a sum. If the sum is *above* θ, the intent becomes ◆ emerging. How many near misses does one "
+        "reply need?",
         "number",
         checks.near_misses,
         words=("near miss", "near-miss weight", "threshold"),

@@ -242,7 +242,7 @@ def dispute_table(labels: Sequence[Label], talks: Talks) -> Any:
 
 def dispute(labels: Sequence[Label], talks: Talks, table: Any) -> Any:
     """The selected disagreement: the reply, the intent, and the reasons of each judge."""
-    one = disagreements(labels)[selected(table, "*Select a disagreement to read it.*")["#"]]
+    one = disagreements(labels)[selected(table, "")["#"]]
     return displayed(audit_parts.disagreement(one, talks[one.conversation]))
 
 
