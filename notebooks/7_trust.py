@@ -63,9 +63,9 @@ def compare_judges(honesty, mo, page, talks):
 
 
 @app.cell
-def list_disputes(labels, page):
-    disputes = page.dispute_table(labels)
-    disputes
+def list_disputes(judged, labels, mo, page):
+    disputes = page.dispute_table(labels, judged)
+    mo.accordion({"Disagreements to select and read": disputes})
     return (disputes,)
 
 

@@ -232,11 +232,10 @@ def evaluation_menus(now: Mapping[str, Any], own_trees: Path | None = None) -> A
     import marimo as mo
 
     from discover_lib.engines.miniature.assistants import SCRIPTED
-    from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 
     trained, asked = trained_assistants(), now.get("assistants", COMPARED)
-    domains: dict[str, Any] = {name.replace("_", " "): name for name in ALL_DOMAINS}
-    chosen = [each.replace("_", " ") for each in (now.get("domain") or "svg_drawing").split(", ")]
+    domains: dict[str, Any] = dict(domain_labels())
+    chosen = [domain_label(each) for each in (now.get("domain") or "svg_drawing").split(", ")]
     per_domain = len(now["artifacts"]) // len(chosen) if "artifacts" in now else 50
     others = [each for each in asked if each not in (*SCRIPTED, *trained.values())]
     rules = now.get("rules", {"name": "paper"})

@@ -24,6 +24,7 @@ from discover_lib.dataset.export import MARK
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import LaidOut, RunOptions, check_models, execute, lay_out
 from discover_lib.runs.store import FILE, RunStore, StoreError
+from workbench.controls import domain_label
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -171,13 +172,13 @@ def _scored(folder: Path) -> bool:
 
 
 def run_label(folder: Path) -> str:
-    """A run as people name it, such as "svg drawing: ask, draft · 20 artifacts · 03 Nov 21:39"."""
+    """A run as people name it, such as "SVG drawing: ask, draft · 20 artifacts · 03 Nov 21:39"."""
     configuration = configuration_of(folder)
     if not configuration:
         return folder.name
     assistants, artifacts = configuration.get("assistants") or (), configuration.get("artifacts") or ()
     who = f"{len(assistants)} assistants" if len(assistants) > 4 else ", ".join(assistants) or "conversations"
-    what = (configuration.get("domain") or "own artifacts").replace("_", " ")
+    what = domain_label(configuration.get("domain") or "own artifacts")
     size = [counted(len(artifacts), "artifact")] if artifacts else []
     changed = datetime.fromtimestamp((folder / FILE).stat().st_mtime)
     return " · ".join([f"{what}: {who}", *size, f"{changed:%d %b %H:%M}"])

@@ -91,7 +91,6 @@ def agree(asked: Agree, how: Models, folder: Path, tell: Tell) -> Report:
 def told(labels: Sequence[Label], paid: Sequence[str] = ()) -> Report:
     """Agreement of first answers, answers that changed on repeat, and the disagreements."""
     measured, changed, disputed = agreements(labels), flips(labels), disagreements(labels)
-    title = "agreement of first answers; 95% intervals bootstrapped over conversations"
     lines = []
     if few := ", ".join(dict.fromkeys(f"{each.group} (n = {each.n})" for each in measured if each.too_few)):
         lines.append(f"too few to tell how far judges agree (under {ENOUGH} things, or one conversation alone): {few}")
@@ -112,8 +111,16 @@ def told(labels: Sequence[Label], paid: Sequence[str] = ()) -> Report:
             for each in disputed
         ],
     }
-    measured_parts = (Lines(tuple(paid)), Table(Agreement.COLUMNS, rows, title), Lines(tuple(lines)))
-    return Report((*measured_parts, Lines(tuple(examples))), plain)
+    table = Table(
+        ("judges", "agreement", "κ", "answers of both"),
+        tuple(
+            (f"{group}: {who}", percent, kappa, f"{n} in {talks} conversations, {others} left out")
+            for group, who, n, talks, others, percent, kappa in sorted(rows, key=lambda row: row[0] != "all intents")
+        ),
+        "agreement of first answers; 95% intervals bootstrapped over conversations",
+        shown=sum(each.group == "all intents" for each in measured) or None,
+    )
+    return Report((Lines(tuple(paid)), table, Lines(tuple(lines)), Lines(tuple(examples))), plain)
 
 
 # -- judges that are asked --------------------------------------------------------------------------------------------

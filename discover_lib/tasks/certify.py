@@ -52,6 +52,11 @@ TONES: dict[str, Tone] = {
     **{"held": "good", "violated": "bad", "not distinguishable": "open"},
     **{"passed": "good", "failed": "bad", "undecided": "open"},
 }
+LISTS = (
+    "Validation checks that showing values discovers more than asking or saying nothing. It does not check that "
+    "listening pays: catalogue ignores the user, but its long replies name every value and can discover as much as the "
+    "oracle. The length penalty is at most 1, so the paper's reward does not prevent this."
+)
 
 
 # -- the desk ---------------------------------------------------------------------------------------------------------
@@ -90,23 +95,26 @@ def told(trust: Trust) -> Report:
         return Report((Lines((trust.missing,), "open"),), exit_code=1)
     parts: list[Lines | Chart | Table] = [Lines((trust.verdict,), TONES[trust.result])]
     for each in trust.certificates:
-        where = f" ({', '.join(each.domains)})" if len(trust.certificates) > 1 else ""
+        where = f" ({', '.join(each.domains).replace('_', ' ')})" if len(trust.certificates) > 1 else ""
         size = f"n = {each.artifacts} artifacts × {each.trials} trial{'s' * (each.trials != 1)}"
         best_first = dict(sorted(each.found.items(), key=lambda item: -item[1].mean))
-        title = f"share of the hidden intents discovered{where}, {size}, 95% intervals"
-        rows = tuple(
-            (
-                one.relation.text,
-                Mark(one.holds, TONES[one.holds]),
-                "reported" if one.relation.reported else "required",
-                Interval.of(one.difference),
-                one.relation.why,
-            )
-            for one in (*each.required, *each.reported)
+        parts.append(
+            Chart.dots(best_first, f"share of the hidden intents discovered{where}, {size}, 95% intervals", to_one=True)
         )
-        caption = f"paired differences of the share discovered over artifacts{where}, {size}, bootstrapped"
-        parts.append(Chart.dots(best_first, title, to_one=True))
-        parts.append(Table(("relation", "holds", "", "difference", "why it must hold"), rows, caption))
+        for relations, caption in (
+            (each.required, f"Required: paired differences of the share discovered over artifacts{where}, {size}"),
+            (each.reported, f"Reported{where}, not required. {LISTS}"),
+        ):
+            rows = tuple(
+                (
+                    one.relation.text,
+                    Mark(one.holds, TONES[one.holds]),
+                    Interval.of(one.difference),
+                    one.relation.why,
+                )
+                for one in relations
+            )
+            parts += [Table(("relation", "holds", "difference", "reason"), rows, caption)] if rows else []
     made = [each.to_dict() for each in trust.certificates]
     plain = made[0] if len(made) == 1 else {"certificates": made}
     return Report(tuple(parts), plain, exit_code=0 if trust.result == "passed" else 1)
@@ -252,7 +260,7 @@ class Trust:
     def verdict(self) -> str:
         """The result and its meaning for numbers of this user."""
         if self.result == "passed":
-            return f"validated: {self.line}"
+            return f"This simulated user is validated: {self.line}."
         word = {"failed": "failed its validation", "undecided": "is not validated"}[self.result]
         return f"This simulated user {word}: {self.line}. Draw no conclusion from these numbers."
 

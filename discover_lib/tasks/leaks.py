@@ -45,6 +45,7 @@ FORMS = {"verbatim": "word for word", "inflected": "a form of “{}”", "synony
 UNREAD = "{} not checked: the rule about words reads the letters a to z alone"
 
 Severity = Literal["alarm", "slight"]
+NAMES: dict[Severity, str] = {"alarm": "leak", "slight": "possible leak"}
 ALARMING_SHARE = 1 / 3  # of an intent's content words: one of three gives it away, one of five hardly
 ALARMING_WORDS = ENOUGH_WORDS  # or this many words of one intent
 
@@ -83,11 +84,15 @@ def leaks(asked: Leaks, how: How, folder: Path, tell: Tell) -> Report:
 
 
 def told_leaks(audited: Audit, talks: Mapping[str, Conversation]) -> tuple[Lines | Table, ...]:
-    """How many user turns raise an alarm, and every finding, alarms first."""
+    """How many user turns reveal an undiscovered intent, and every finding, leaks first."""
     lines, slight = [], len(audited.findings) - len(audited.alarms)
     if audited.turns or not audited.unchecked:
-        rate = f"leaks: {audited.alarm_rate} user turns raise an alarm"
-        lines.append(f"{rate}, {slight} slight findings; 95% Wilson interval")
+        rate = audited.alarm_rate
+        lines.append(
+            f"{rate.hits} of {counted(rate.n, 'user turn')} reveal an undiscovered intent (95% Wilson interval of the "
+            f"share: {rate.low or 0:.3f} to {rate.high or 1:.3f})."
+            + (f" {counted(slight, 'possible leak')} to read yourself." if slight else "")
+        )
     if audited.unchecked:
         lines.append(f"leaks: {UNREAD.format(counted(audited.unchecked, 'user turn'))}")
     beyond = [
@@ -102,14 +107,14 @@ def told_leaks(audited: Audit, talks: Mapping[str, Conversation]) -> tuple[Lines
     ordered = sorted(audited.findings, key=lambda one: one.severity != "alarm")
     columns = ("", "where", "message", "revealing words", "hidden intent")
     tone: Tone = "bad" if audited.alarms else "plain"
-    table = Table(columns, tuple(map(_row, ordered)), "findings, alarms first", shown=SHOWN)
+    table = Table(columns, tuple(map(_row, ordered)), "leaks, then possible leaks", shown=SHOWN)
     return (Lines(tuple(lines), tone), table) if ordered else (Lines(tuple(lines), tone),)
 
 
 def _row(finding: Finding) -> tuple[str | Mark | Quote, ...]:
     state = "emerging" if finding.emerging else "undiscovered"
     return (
-        Mark(finding.severity, "bad" if finding.severity == "alarm" else "open"),
+        Mark(NAMES[finding.severity], "bad" if finding.severity == "alarm" else "open"),
         f"{finding.name}, turn {finding.turn}",
         finding.quote,
         ", ".join(f"“{each.word}” {FORMS[each.how].format(each.meant)}" for each in finding.leaks),

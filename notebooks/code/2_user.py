@@ -35,7 +35,7 @@ def make_user(UserSimulator, artifacts, engine, intent_map, mo):
 def look_in_focus(advance, mo, tree, user):
     # The judge is shown one root: the first with an intent not yet discovered (3.1: it limits the cognitive load).
     moving = advance.frontier(tree, user.state, user.focus)
-    names = {"focus": user.focus, "a reply could move": moving}
+    names = {"focus": user.focus, "can change next": moving}
     shown = [f"- {name}: {', '.join(map(tree.text, ids))}" for name, ids in names.items()]
     mo.show_code(mo.md("\n".join(shown)))
     return
@@ -46,7 +46,7 @@ def judge_reply(mo, user):
     # `consider` judges a reply against the state and changes no part of it. Change me: the reply.
     candidate = user.consider("How about a flower, a palm tree or a cactus?")
     lines = [f"- {user.tree.text(each.intent_id)}: {each.reason}" for each in candidate.evaluation.verdicts]
-    mo.show_code(mo.md(f"The reply is a **{candidate.evaluation.kind}**.\n\n" + "\n".join(lines)))
+    mo.show_code(mo.md(f"The reply is of kind `{candidate.evaluation.kind}`.\n\n" + "\n".join(lines)))
     return (candidate,)
 
 
@@ -56,7 +56,10 @@ def move_by_hand(advance, candidate, mo, user):
     # this is above θ, the intent moves up one state.
     state, transitions = advance.advance(user.tree, user.state, candidate.evaluation, user.rules)
     assert state == candidate.after  # `advance` is the only way from one state to the next, and calls no model
-    mo.show_code(mo.ui.table([{"intent": user.tree.text(each.intent_id), **each.to_dict()} for each in transitions]))
+    columns = ("before", "after", "cause", "score", "theta_left")
+    moved = [{name: each.to_dict().get(name) or "–" for name in columns} for each in transitions]
+    named = [{"intent": user.tree.text(each.intent_id), **row} for each, row in zip(transitions, moved, strict=True)]
+    mo.show_code(mo.ui.table(named, selection=None, show_column_summaries=False))
     return (state,)
 
 
@@ -74,9 +77,9 @@ def play(assistants, engine, intent_map, mo, run_conversation, tree):
     # Five turns with an assistant that explores while intents are vague. Change me: "draft", "ask", "options".
     world_again, assistant = engine("svg_drawing"), assistants.scripted_assistant("adaptive", "svg_drawing")
     talk = run_conversation(tree, world_again.judge, world_again.voice, [assistant], seed=0)
-    told = [f"- {each.candidate.reward.total:+.3g}: {each.user_message or '(the end)'}" for each in talk.turns]
+    said = [f"- reward {each.candidate.reward.total:+.3g}. User: {each.user_message or '–'}" for each in talk.turns]
     end = mo.ui.anywidget(intent_map(tree, talk.state).widget)
-    mo.show_code(mo.vstack([mo.md("\n".join(told)), end]))
+    mo.show_code(mo.vstack([mo.md("\n".join(said)), end]))
     return (talk,)
 
 

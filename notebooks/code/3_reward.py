@@ -16,7 +16,7 @@ def introduce(mo):
     mo.md("""
     # A reward by hand
 
-    R = R_d + R_e: the newly discovered intents, minus a penalty for tokens beyond τ (paper, 3.3).
+    R = R<sub>d</sub> + R<sub>e</sub>: the newly discovered intents, minus a penalty for tokens beyond τ (paper, 3.3).
     """)
     return
 
@@ -28,9 +28,9 @@ def take_turn(UserSimulator, artifacts, assistants, engine, mo):
     tree = world.builder.build(artifacts.generate_artifact("svg_drawing", "eval", 5)).tree
     user = UserSimulator(tree, world.judge, world.voice, seed=0)
     before = user.state
-    turn = user.step(user.ask(assistants.scripted_assistant("adaptive", "svg_drawing")))
+    turn = user.step(user.ask(assistants.scripted_assistant("mixed", "svg_drawing")))
     after, n_tokens = turn.candidate.after, turn.reply.n_tokens
-    mo.show_code(mo.md(f"The reply has {n_tokens} tokens and moves {len(turn.candidate.transitions)} intents."))
+    mo.show_code(mo.md(f"The reply has {n_tokens} tokens and matches {len(turn.candidate.transitions)} intents."))
     return after, before, n_tokens, tree, turn, user, world
 
 
@@ -39,7 +39,7 @@ def count_discovered(after, before, mo, tree):
     # R_d = |I_after| - |I_before|, over discovered intents.
     new = after.discovered - before.discovered
     r_d = len(new)
-    mo.show_code(mo.md(f"R_d = {r_d}: {', '.join(map(tree.text, sorted(new)))}"))
+    mo.show_code(mo.md(f"R<sub>d</sub> = {r_d}: {', '.join(map(tree.text, sorted(new)))}"))
     return (r_d,)
 
 
@@ -48,7 +48,8 @@ def charge_length(Rules, mo, n_tokens):
     # R_e = -min(λ·max(0, tokens - τ), 1). τ is 250, and 500 in GRPO. Change me: the rules.
     rules = Rules.paper()
     r_e = -min(rules.lam * max(0, n_tokens - rules.tau), 1)
-    mo.show_code(mo.md(f"R_e = -min({rules.lam} × max(0, {n_tokens} - {rules.tau:g}), 1) = {r_e:.3f}"))
+    formula = f"-min({rules.lam} × max(0, {n_tokens} - {rules.tau:g}), 1)"
+    mo.show_code(mo.md(f"R<sub>e</sub> = {formula} = {r_e:.3f}"))
     return r_e, rules
 
 
@@ -57,23 +58,18 @@ def compare(after, before, mo, n_tokens, r_d, r_e, reward, rules, tree):
     # The library defines the reward once, in `discover_lib.core.reward`.
     earned = reward(tree, before, after, n_tokens, rules)
     assert abs(earned.total - (r_d + r_e)) < 1e-9
-    mo.show_code(
-        mo.stat(
-            f"{earned.total:+.3f}", label="R", caption=f"{earned.discovered:+g} {earned.penalty:+.3f}", bordered=True
-        )
-    )
+    parts = f"{earned.discovered:g} discovered, length penalty {earned.penalty:.3f}"
+    mo.show_code(mo.stat(f"{earned.total:.3f}", label="R", caption=parts, bordered=True))
     return
 
 
 @app.cell
 def look_again(NAMED_RULES, after, before, mo, n_tokens, reward, tree):
     # The same reply under the named rules that draw one threshold per intent. The authors' code draws two.
-    lines = [
-        {"rules": name, **reward(tree, before, after, n_tokens, make()).to_dict()}
-        for name, make in NAMED_RULES.items()
-        if make().thresholds == 1
-    ]
-    mo.show_code(mo.ui.table(lines))
+    named = {name: make() for name, make in NAMED_RULES.items() if make().thresholds == 1}
+    earned_by = {name: reward(tree, before, after, n_tokens, each) for name, each in named.items()}
+    _lines = [{"rules": name, "R_d": each.discovered, "R_e": each.penalty} for name, each in earned_by.items()]
+    mo.show_code(mo.ui.table(_lines, selection=None, show_column_summaries=False))
     return
 
 
@@ -84,7 +80,8 @@ def make_pair(assistants, mo, user):
     rewards = {
         name: user.consider(user.ask(assistants.scripted_assistant(name, "svg_drawing"))).reward.total for name in names
     }
-    mo.show_code(mo.ui.table([{"assistant": name, "reward": value} for name, value in rewards.items()]))
+    _lines = [{"assistant": name, "reward": value} for name, value in rewards.items()]
+    mo.show_code(mo.ui.table(_lines, selection=None, show_column_summaries=False))
     return
 
 
@@ -99,7 +96,8 @@ def count_silent_groups(UserSimulator, artifacts, assistants, group_of, mo, shar
 
     scripts = ("draft", "ask", "options", "adaptive")
     counts = {name: sum(silent(name, number) for number in range(40)) for name in scripts}
-    mo.show_code(mo.ui.table([{"script": name, "equal": str(share_of(count, 40))} for name, count in counts.items()]))
+    equal = [{"assistant": name, "equal rewards": str(share_of(count, 40))} for name, count in counts.items()]
+    mo.show_code(mo.ui.table(equal, selection=None, show_column_summaries=False))
     return
 
 

@@ -26,12 +26,11 @@ def restore_user(artifacts, assistants, engine, mo, rows, run_conversation):
     # A row of training data (paper, 4.1): the prompt, and the user's state as JSON. Change me: the artifact, the turn.
     domain, world = "svg_drawing", engine("svg_drawing")
     tree = world.builder.build(artifacts.generate_artifact(domain, "train", 3)).tree
-    each = [assistants.scripted_assistant("adaptive", domain)]
-    talk = run_conversation(tree, world.judge, world.voice, each, seed=3, setting={"domain": domain})
+    who = [assistants.scripted_assistant("adaptive", domain)]
+    talk = run_conversation(tree, world.judge, world.voice, who, seed=3, setting={"domain": domain})
     row = list(rows.examples("prompt", [talk], rows.Origin("by hand")))[1].row
     user = rows.restore(row, world.judge, world.voice)
-    prompt_lines = [f"- {each['role']}: {each['content'].splitlines()[0]}" for each in row["prompt"]]
-    mo.show_code(mo.md("The prompt of the row:\n\n" + "\n".join(prompt_lines)))
+    mo.show_code(mo.md("\n".join(f"- {each['role']}: {each['content'].splitlines()[0]}" for each in row["prompt"])))
     return domain, user
 
 
@@ -57,9 +56,9 @@ def write_group(backend, domain, mo, user):
 @app.cell
 def judge_group(group_of, mo, replies, texts, user):
     # Every reply is judged against the same frozen state (3.2 and 3.3); `consider` changes no part of the user.
-    rewards = [user.consider(reply).reward.total for reply in replies]
-    group = group_of(rewards, scaled=True)  # A = (r - mean) / (s + 0.0001): the group is its own baseline
-    mo.show_code(mo.ui.table({"reply": texts, "reward": rewards, "advantage": [round(a, 2) for a in group.advantages]}))
+    group = group_of([user.consider(reply).reward.total for reply in replies])  # A = (r - mean) / (s + 0.0001)
+    _columns = {"reply": texts, "reward": group.rewards, "advantage": [round(a, 2) for a in group.advantages]}
+    mo.show_code(mo.ui.table(_columns, selection=None, show_column_summaries=False))
     return (group,)
 
 
@@ -106,7 +105,8 @@ def take_step(group, mo, model, prompt, sampled, tokenizer, torch, update):
     before, after, kl = update(model, prompt, sampled, group.advantages, learning_rate=5e-4, steps=1)
     tokens = [f"{place} · {each}" for place, ids in enumerate(sampled) for each in tokenizer.convert_ids_to_tokens(ids)]
     _columns = {"token": tokens, "before": torch.cat(before).exp().tolist(), "after": torch.cat(after).exp().tolist()}
-    mo.show_code(mo.ui.table(_columns, label=f"Probabilities; KL from the old policy: {kl:.1e} nats per token"))
+    _how = {"selection": None, "format_mapping": {"before": "{:.3f}", "after": "{:.3f}"}}
+    mo.show_code(mo.ui.table(_columns, label=f"Probabilities; KL from the old policy: {kl:.1e} nats per token", **_how))
     return
 
 

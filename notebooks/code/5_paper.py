@@ -18,8 +18,7 @@ def introduce(mo):
     mo.md("""
     # The paper, step by step
 
-    `discover_lib/paper.py` does these steps at full size. Here, each step is one cell, with three users instead of
-    hundreds.
+    `discover_lib/paper.py` does these steps with hundreds of users. Here, each step is one cell, with three users.
     """)
     return
 
@@ -29,7 +28,8 @@ def make_artifacts(artifacts, mo, svg):
     # An artifact: a finished work that somebody made (3.1). Change me: the domain, the numbers.
     domain = "svg_drawing"
     made = [artifacts.generate_artifact(domain, "train", number) for number in range(3)]
-    mo.show_code(mo.hstack([mo.image(svg.svg_data_uri(each.text), "Drawing", 140) for each in made], wrap=True))
+    drawings = [mo.image(svg.svg_data_uri(each.text), "Drawing", 140) for each in made]
+    mo.show_code(mo.hstack(drawings, justify="start", wrap=True))
     return domain, made
 
 
@@ -59,7 +59,7 @@ def make_rows(export, mo, rows, talks):
     _lines = []
     for kind in ("sft", "preference", "prompt"):
         sieved = export.sieve(rows.examples(kind, talks, rows.Origin("three users")))
-        _lines.append({"rows": kind, "kept": len(sieved.kept), "left out": str(sieved.counts)})
+        _lines.append({"rows": kind, "kept": len(sieved.kept), "left out": len(sieved.dropped)})
     mo.show_code(mo.ui.table(_lines, selection=None, show_column_summaries=False))
     return
 

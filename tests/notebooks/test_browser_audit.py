@@ -16,7 +16,8 @@ ENOUGH_TO_STOP = 40  # artifacts: a panel that takes some seconds
 def test_the_page_shows_leaks_and_opens_disagreements(page: Page, server: Server, outside_requests: list[str]) -> None:
     page.goto(f"{server.url}/?file=7_trust.py&run=stories")
     expect(page.get_by_text("validated: all ")).to_be_visible()
-    expect(page.get_by_text(re.compile(r"^leaks: 0.000 .* user turns raise an alarm"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^0 of \d+ user turns reveal an undiscovered intent"))).to_be_visible()
+    page.get_by_role("button", name="Disagreements").click()
     page.get_by_role("checkbox", name="Select row").last.click()
     expect(page.get_by_text("Is [", exact=False).first).to_be_visible()
     assert outside_requests == []

@@ -98,7 +98,7 @@ def test_a_message_that_says_what_is_hidden_raises_an_alarm(tmp_path: Path) -> N
             store._database.execute(f"DELETE FROM {table} WHERE place = 0")
         store.put_turns(0, [turn_row(each) for each in (leaking, *talk.turns[1:])], talk.stop)
     alarmed = discover("audit", tmp_path)
-    assert alarmed.returncode == 5 and "alarm" in alarmed.stdout
+    assert alarmed.returncode == 5 and "1 of 4 user turns reveal" in alarmed.stdout
 
 
 def test_what_a_run_cannot_find_out_is_said_before_it_costs(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_the_audit_leaves_them_out_of_its_denominator(in_russian: tuple[Path, st
         found = audit({f"no. {at}": talk for at, talk in enumerate(store.conversations())})
     assert (found.turns, found.unchecked, found.findings) == (0, 1, ())
     done = discover("audit", folder)
-    assert "leaks: 1 user turn not checked" in done.stdout and "user turns raise an alarm" not in done.stdout
+    assert "leaks: 1 user turn not checked" in done.stdout and "undiscovered intent" not in done.stdout
 
 
 def no_scores(given: Given) -> str:

@@ -160,4 +160,4 @@ def test_the_board_shows_texts_of_others_as_texts(room: Room, monkeypatch: pytes
     hand_in(evil, "reward", evil, Outcome(False, evil))
     board = board_of(read_answers(room.file))
     assert "<img" not in board and board.count("&lt;img") >= 5
-    assert "1 at work, 3 answers so far" in board and "… 1" in board
+    assert "1 student, 3 answers" in board and "… 1" in board

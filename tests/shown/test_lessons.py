@@ -47,13 +47,13 @@ WRONG: list[tuple[str, Any, str]] = [
     ("leak", [], "There is a leak"),
     ("leak", [1, 2, 5], "Message 1 is honest"),
     ("leak", [4], "Message 4 is honest"),
-    ("leak", [5], "in another form of its word"),
+    ("leak", [5], "by another form of a word"),
     ("length", [], "the same number"),
     ("length", [1, 2, 3, 4, 5, 6], "In pair 2 the replies discovered (0 and 2|2 and 0)"),
-    ("length", [1, 5], "One is missing"),
-    ("grpo", [0, 0, 0, 0], "The same holds for good replies"),
-    ("grpo", [2, 2, 2, 2.001], "differ by a hair"),
-    ("grpo", [1, 2, 3, 4], r"distance from the mean, 2\.5, decides. reply 1 gets the advantage −1\.16"),
+    ("length", [1, 5], "A pair is missing"),
+    ("grpo", [0, 0, 0, 0], "good replies earn more than"),
+    ("grpo", [2, 2, 2, 2.001], "differ only a little"),
+    ("grpo", [1, 2, 3, 4], r"distance of a reward from the mean, 2\.5. Reply 1 gets the advantage −1\.16"),
 ]
 
 
@@ -83,8 +83,8 @@ def test_nonsense_in_a_field_fails_with_a_hint(key: str, typed: str) -> None:
 @pytest.mark.parametrize(
     ("card", "choice", "number"),
     [
-        ("1", "none", "discovered: 0 with ask, 2 with draft, 9 with adaptive"),
-        ("2", "only the first tree that is not all discovered", "4 intents of the first, 0 intents of the second"),
+        ("1", "none", "in five turns: 0 with ask, 2 with draft, 9 with adaptive"),
+        ("2", "only in the first unfinished tree", "4 intents of the first, 0 intents of the second"),
         ("3", "less than 0", "verbose earned −0.708 and draft \\+0.962"),
         ("4", "3 or more", r"In 3 of the 6 pairs \(1, 4, 5\)"),
         ("5", "nothing at all", "0, 0, 0, 0"),

@@ -154,7 +154,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command_audits_certifies_and_compares(run: Path, tmp_path: Path) -> None:
     uncertified = discover("audit", run)
     assert uncertified.returncode == 1 and "Not validated" in uncertified.stdout
-    assert "(0 of 12) user turns raise an alarm" in uncertified.stdout
+    assert "0 of 12 user turns reveal an undiscovered intent" in uncertified.stdout
     told = discover("audit", run, "--certify", "--judge", "miniature", "--repeats", 2, "--out", tmp_path / "audit.json")
     assert told.returncode == 0, told.stderr + told.stdout
     assert "validated: all " in told.stdout and "0 disagreements" in told.stdout

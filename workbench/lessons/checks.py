@@ -109,15 +109,15 @@ def move_tau(tau: float | str) -> Outcome:
     also = f", the paper's {paper:g} included" if tau == paper else ""
     hints = {
         f"{said}. Fewer free tokens hurt the longer replies more. Go the other way.": verbose <= draft and tau < paper,
-        f"{said}. Not yet{also}. Its replies are around 1,200 tokens long.": verbose <= draft,
-        f"{said}. It wins, but it also wins with fewer free tokens.": (
+        f"{said}. That is not enough{also}. The replies of verbose have about 1,200 tokens.": verbose <= draft,
+        f"{said}. Verbose wins, but it also wins with fewer free tokens.": (
             earned("verbose", max(0, tau - STEP)) > earned("draft", max(0, tau - STEP))
         ),
     }
     wins = sum(found(talk(person, "verbose")) > found(talk(person, "draft")) for person in EVERYBODY)
     right = (
-        f"{said}. Saying everything twice pays when length is free. One user is an anecdote, though. Without a penalty "
-        f"verbose beats draft on {wins} of {len(EVERYBODY)} other users."
+        f"{said}. Saying everything twice pays when length is free. But one user is an anecdote. Without a penalty, "
+        f"verbose beats draft with {wins} of {len(EVERYBODY)} other users."
     )
     return judged(right, hints)
 
@@ -130,16 +130,17 @@ def nothing_learnt(rewards: Sequence[float]) -> Outcome:
     group = group_of(rewards)
     advantages = {f"reply {place}": value or 0.0 for place, value in enumerate(group.advantages, 1)}
     largest = max(advantages, key=lambda name: abs(advantages[name]))
-    gets = f"{largest} gets the advantage {signed(round(advantages[largest], 2))}."
+    gets = f"{largest.capitalize()} gets the advantage {signed(round(advantages[largest], 2))}."
     spread, mean = group.std or 0.0, group.mean or 0.0
     hints = {
-        f"They differ by a hair, and dividing by a spread of {spread:.2g} makes that a full update. {gets}": (
+        f"They differ only a little, but GRPO divides by their spread, {spread:.2g}. So the update is full. {gets}": (
             group.signal and spread < 0.01
         ),
         f"Rewards that sum to 0 do not make the advantages 0. {gets}": group.signal and abs(mean) < 1e-9,
-        f"The distance from the mean, {mean:g}, decides. {gets}": group.signal,
-        f"GRPO learns nothing, but these replies earned {rewards[0]:g}. The same holds for good replies. Give all of "
-        "them a reward above 0.": rewards[0] <= 0,
+        f"What counts is the distance of a reward from the mean, {mean:g}. {gets}": group.signal,
+        f"GRPO learns nothing, but good replies earn more than {rewards[0]:g}. Give all of them a reward above 0.": (
+            rewards[0] <= 0
+        ),
     }
     return judged(
         f"Every reply earned {rewards[0]:g}, so no reply is better than its group. All advantages are 0, even for good "
@@ -166,7 +167,7 @@ def rank(order: Sequence[str | None]) -> Outcome:
     better, worse = differ[0] if differ else ("", "")
     why = {
         "adaptive": "It shows options until an intent is clear, and only then drafts.",
-        "draft": "A draft shows one value of every kind, so it can hold a near miss for any tree.",
+        "draft": "A draft shows one value of every kind, so it can have a near miss for any tree.",
     }.get(better, "")
     more = f"{better} discovers {means.get(better, 0):.1f}, more than {worse} ({means.get(worse, 0):.1f})"
     hints = {
@@ -197,15 +198,15 @@ def two_replies(replies: Sequence[str]) -> Outcome:
     whys = {touch.why for touch in touched(conversation, idle).touches if touch.met} if idle else set()
     reply, root = idle.index if idle else 0, tree.root_of[missing[0]]
     hints = {
-        f"Reply {reply} matches intents of a tree that is not in focus, so they do not count. Finish the first tree "
-        "that still has undiscovered intents.": "elsewhere" in whys,
+        f"Reply {reply} matches intents of a tree that is not in focus, so they do not count. First finish the first "
+        "tree.": "elsewhere" in whys,
         f"Reply {reply} names only intents that are discovered. Name undiscovered ones.": bool(whys),
         f"Reply {reply} matches no intent. {_asks_or_means_nothing(idle)}": idle is not None,
         f"Tree {second} has not changed, because the second reply still has to finish tree {root}.": (
             set(missing) >= set(tree.ids_of[second])
         ),
-        f"Tree {root} is not finished. {len(missing)} narrow intents are left. A broad word opens the way to a narrow "
-        "intent, but does not match it. Name the narrow value.": True,
+        f"Tree {root} is not finished. {len(missing)} narrow intents are left. A broad word such as “animal” does not "
+        "match the narrow intent “a rabbit”. Name the narrow value, too.": True,
     }
     return judged("", hints)
 
@@ -243,8 +244,8 @@ def break_it(reply: str) -> Outcome:
         f"It fits {hits} of {len(turns)} users. You do not know the user, so which reply fits all of them?": (
             hits <= len(turns) // 4
         ),
-        f"It fits {hits} of {len(turns)} users and earns {mean:.2f}. Adaptive's first reply earns {bar:.2f}. Does any "
-        "rule stop you from naming more?": True,
+        f"It fits {hits} of {len(turns)} users and earns {mean:.2f}. Adaptive's first reply earns {bar:.2f}. May you "
+        "name more values?": True,
     }
     return judged(right, {} if mean > bar else hints)
 
@@ -306,7 +307,9 @@ def find_the_leak(answer: Sequence[int]) -> Outcome:
     hints = {
         "There is a leak. Look for words of intents that are still ○.": not picked,
         f"Message {false} is honest. It names no word of an undiscovered intent.": bool(picked - leaking),
-        "One is missing. A message can name an intent in another form of its word, too.": bool(leaking - picked),
+        "A message is missing. It can name an intent by another form of a word, such as “sleeping” for “asleep”.": bool(
+            leaking - picked
+        ),
     }
     return judged(f"The messages name undiscovered intents: {words}.", hints)
 
@@ -350,10 +353,10 @@ def decided_by_length(answer: Sequence[int]) -> Outcome:
     hints = {
         "Look for pairs in which both replies discovered the same number of intents.": not picked,
         f"In pair {false} the replies discovered {discovered}, so length alone does not decide.": bool(picked - right),
-        "One is missing, a pair in which both replies discovered the same number.": bool(right - picked),
+        "A pair is missing in which both replies discovered the same number.": bool(right - picked),
     }
     return judged(
-        f"{len(right)} of {len(PAIRS)} labels say only “shorter”. An assistant that is trained on many of these learns "
-        "to be brief.",
+        f"In {len(right)} of {len(PAIRS)} pairs the chosen reply is only shorter. An assistant that is trained on many "
+        "such pairs learns to be brief.",
         hints,
     )

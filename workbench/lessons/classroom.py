@@ -30,7 +30,7 @@ from starlette.websockets import WebSocketClose
 
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
-from workbench.bar import CLASS, PAGES
+from workbench.bar import CLASS, PAGES, bar
 from workbench.lessons.exercise import FILE_VARIABLE, Answer, read_answers
 from workbench.lessons.exercises import CARDS, EXERCISES
 from workbench.views.html import Markup, static_text, tag, templates
@@ -195,9 +195,8 @@ class Classroom:
 def _greeting(name: str, teacher: bool) -> Markup:
     if teacher:
         return tag("p", "You are the teacher. ", tag("a", "All answers", href=TEACHER), class_="dl-told")
-    other = tag("a", "Not you?", href=JOIN)
-    said = "Hello ", tag("b", name), ". Your guesses and answers go to your teacher. ", other
-    return tag("p", *said, class_="dl-told")
+    sees = ". Your teacher sees your guesses and answers. "
+    return tag("p", "Hello ", tag("b", name), sees, tag("a", "Not you?", href=JOIN), class_="dl-told")
 
 
 def join_page(mistake: str = "", name: str = "") -> str:
@@ -207,7 +206,7 @@ def join_page(mistake: str = "", name: str = "") -> str:
 
 def teacher_page(word: str, board: Markup) -> str:
     """All answers. The page renews them every two seconds."""
-    return _page("Answers", word=word, board=board, script=static_text("class_page.js"))
+    return _page("Answers", static_text("bar.js") + static_text("class_page.js"), word=word, board=board, bar=bar())
 
 
 def _page(title: str, script: str = "", **values: Any) -> str:

@@ -19,8 +19,8 @@ _EXERCISES = (
     Exercise(
         "rank",
         "Who discovers most?",
-        "Twelve other users, five turns each. Order four assistants, best first, by the number of intents that their "
-        "replies make *discovered*.",
+        "Each assistant talks with twelve other users for five turns. Which one makes the most intents *discovered*? "
+        "Put the four in order, the best first.",
         "order",
         checks.rank,
         checks.RANKED,
@@ -29,8 +29,9 @@ _EXERCISES = (
     Exercise(
         "near-misses",
         "How close is close enough?",
-        f"An intent is ○ undiscovered. Its threshold θ is {checks.THETA:g}, and one near miss weighs p = 0.25. How "
-        "many near misses must one reply have at least to make it ◆ emerging? The sum must be *above* θ.",
+        f"An intent is ○ undiscovered, with the threshold θ = {checks.THETA:g}. Each near miss in a reply adds "
+        "p = 0.25 to a sum. If the sum is *above* θ, the intent becomes ◆ emerging. How many near misses does one "
+        "reply need?",
         "number",
         checks.near_misses,
         words=("near miss", "near-miss weight", "threshold"),
@@ -38,8 +39,8 @@ _EXERCISES = (
     Exercise(
         "two-replies",
         "Two trees, two replies",
-        "You see the intents that the assistants do not see. Make all intents of these two trees discovered in two "
-        "replies, one per line.",
+        "Now you are the assistant, and you can see the intents. Write two replies, one per line. After them, all "
+        "intents of both trees must be discovered.",
         "replies",
         checks.two_replies,
         words=("focus", "frontier"),
@@ -47,8 +48,8 @@ _EXERCISES = (
     Exercise(
         "break",
         "Break the simulator",
-        "Write one reply for twelve users whom you do not know. Its average reward must be higher than that of "
-        "`adaptive`’s first reply.",
+        "Write one reply. Twelve users whom you do not know will read it. Its average reward must be higher than the "
+        "average reward of the first reply of `adaptive`.",
         "reply",
         checks.break_it,
         words=("reward", "adaptive"),
@@ -56,8 +57,8 @@ _EXERCISES = (
     Exercise(
         "reward",
         "What is the reward?",
-        f"A reply of {checks.N_TOKENS} tokens makes {checks.N_FOUND} intents discovered. τ is 250 and λ is 0.001. What "
-        "is its reward R = R_d + R_e?",
+        f"A reply of {checks.N_TOKENS} tokens makes {checks.N_FOUND} intents discovered. τ = 250 tokens are free. Each "
+        "further token costs λ = 0.001. What is the reward R = R_d + R_e?",
         "number",
         checks.worth,
         words=("discovery reward", "length penalty"),
@@ -65,15 +66,16 @@ _EXERCISES = (
     Exercise(
         "tau",
         "Let verbose win",
-        "What is the smallest τ, in steps of 10, with which `verbose` earns more than `draft` with this user?",
+        "τ is the number of free tokens. Move it in steps of 10. What is the smallest τ at which `verbose` earns more "
+        "than `draft`?",
         "number",
         checks.move_tau,
     ),
     Exercise(
         "length",
         "Decided by length?",
-        "In each pair the reply with the higher reward is *chosen*. An assistant is trained to prefer it. In which "
-        "pairs is it better by its length alone?",
+        "Each pair has two replies to the same message. The reply with the higher reward is *chosen*, and an assistant "
+        "is trained to prefer it. In which pairs is the chosen reply only shorter, and not better in any other way?",
         "several",
         checks.decided_by_length,
         tuple(f"pair {place}" for place in range(1, len(checks.PAIRS) + 1)),
@@ -82,8 +84,8 @@ _EXERCISES = (
     Exercise(
         "leak",
         "Find the leak",
-        "“An animal” and “a fox” are ● discovered, the rest is ○ undiscovered. Which messages name an intent "
-        "that this user cannot know yet?",
+        "This user knows two intents, “an animal” and “a fox”. They are ● discovered, and the rest is ○ undiscovered. "
+        "Which messages name an intent that the user cannot know yet?",
         "several",
         checks.find_the_leak,
         tuple(f"{place} · {message}" for place, message in enumerate(checks.MESSAGES, 1)),
@@ -92,7 +94,7 @@ _EXERCISES = (
     Exercise(
         "grpo",
         "A group that teaches nothing",
-        "Four replies all made intents discovered. Set their rewards so that GRPO learns nothing from them.",
+        "Four replies to one prompt are all good. Set their rewards so that GRPO still learns nothing from them.",
         "numbers",
         checks.nothing_learnt,
         words=("advantage",),
@@ -133,7 +135,7 @@ def _asking() -> tuple[str, str]:
     choice = CARDS["1"].choices[(asked > 0) + (asked > 2) + (asked > 5)]
     hidden = len(tree_of(person)) - len(tree_of(person).initially_discovered)
     counts = f"{asked} with ask, {drafted} with draft, {explored} with adaptive"
-    return (choice, f"Of {hidden} hidden intents became discovered: {counts}.")
+    return (choice, f"The user has {hidden} hidden intents. Discovered in five turns: {counts}.")
 
 
 def _two_trees() -> tuple[str, str]:
@@ -143,7 +145,8 @@ def _two_trees() -> tuple[str, str]:
     counts = [counted(roots.count(root), "intent") for root in ("1", "2")]
     return (
         both if len(set(roots)) > 1 else first,
-        f"“{TWO_TREES}” matches intents of both trees. It changed {counts[0]} of the first, {counts[1]} of the second.",
+        f"The reply “{TWO_TREES}” matches intents of both trees. "
+        f"It changed {counts[0]} of the first, {counts[1]} of the second.",
     )
 
 
@@ -162,7 +165,8 @@ def _length() -> tuple[str, str]:
     choice = CARDS["4"].choices[min(len(pairs), 3)]
     return (
         choice,
-        f"In {len(pairs)} of the {len(PAIRS)} pairs ({named}) both replies discover the same number of intents.",
+        f"In {len(pairs)} of the {len(PAIRS)} pairs ({named}) both replies discover the same number of intents. "
+        "So only their length decides.",
     )
 
 
@@ -177,59 +181,59 @@ def _equal_rewards() -> tuple[str, str]:
 
 CARDS = {
     "1": CardText(
-        f"One user and three assistants. `ask` asks questions, `draft` makes drafts, and `adaptive` shows options and "
-        f"then drafts. The user writes *“{tree_of(PEOPLE[0][1]).initial_request}”*. They also have hidden intents that "
-        "they cannot name yet.",
-        "How many of this user’s hidden intents will the assistant that only asks discover in five turns?",
+        f"A user writes *“{tree_of(PEOPLE[0][1]).initial_request}”* to three assistants. `ask` asks questions, `draft` "
+        "makes drafts, and `adaptive` shows options and then drafts. The user also has hidden intents, which they "
+        "cannot name yet.",
+        "The assistant ask only asks questions. How many of the hidden intents does it discover in five turns?",
         ("none", "1 or 2", "3 to 5", "more than 5"),
         _asking,
         ("intent", "hidden intent", "turn"),
         "Why does asking discover no intent here? Answer in one sentence.",
-        "Users can answer a question only from the intents that they know. They can recognize an option that they see. "
-        "Even a near miss can make an undiscovered intent emerging.",
+        "Users can only answer with intents that they know. But they recognize an option when they see it. Even a near "
+        "miss can make an undiscovered intent emerging.",
     ),
     "2": CardText(
-        "The next step shows what the assistants never see: the hidden intents of one user. They form trees, with the "
-        "broad intent above the narrow ones.",
-        "A reply matches intents of two trees at once. What counts?",
-        ("both trees", "only the first tree that is not all discovered", "only the tree with more intents"),
+        "The next step shows the hidden intents of one user. Assistants never see them. Intents form trees: a broad "
+        "intent is above its narrow ones. A tree is finished when all its intents are discovered.",
+        "A reply matches intents of two trees at once. In which tree can intents become discovered?",
+        ("in both trees", "only in the first unfinished tree", "only in the tree with more intents"),
         _two_trees,
         ("intent tree", "engaged", "discovered"),
-        "Why might it be right that only one tree counts at a time? And when is it wrong?",
-        "People think about one thing at a time, so their intents emerge where they look. The rule is wrong for people "
-        "who recognize an intent wherever it turns up. The authors’ released code has another focus. The page "
-        "Conversation shows what changes.",
+        "Only one tree counts at a time. When is this rule right, and when is it wrong?",
+        "It is right for people who think about one thing at a time. It is wrong for people who recognize an intent "
+        "wherever it turns up. The authors’ code has another rule. The page Conversation shows what it changes.",
     ),
     "3": CardText(
-        "Every intent that a reply makes discovered earns 1. Every token beyond τ costs λ. The whole length penalty is "
-        "at most 1.",
-        f"With τ = {Rules.paper().tau:g} free tokens, as in the paper, five replies of verbose to one user earn …",
-        ("more than those of draft", "about as much", "less, but above 0", "less than 0"),
+        f"A reply earns 1 for each intent that it makes discovered. Its first τ = {Rules.paper().tau:g} tokens are "
+        "free, as in the paper. Each further token costs λ. The whole length penalty of a reply is at most 1.",
+        "Two assistants, draft and verbose, each write five replies to one user. How much does verbose earn in total?",
+        ("more than draft", "about as much as draft", "less than draft, but above 0", "less than 0"),
         _verbose,
         ("token", "free tokens", "draft", "verbose"),
         "What would assistants learn if length were free? Answer in one sentence.",
         "They would learn to say everything every time. Each further sentence may match an intent, and it costs "
-        "nothing. The penalty is at most 1, so a long reply that discovers two intents beats a short one that "
-        "discovers none.",
+        "nothing. Even with the penalty a long list can pay, because the penalty is at most 1.",
     ),
     "4": CardText(
-        "A simulated user can say too much. A label can mean only *shorter*.",
-        f"Of {len(PAIRS)} pairs of replies, in how many is the better reply better by its length alone?",
+        "Two things can go wrong. A simulated user can reveal intents that they do not know yet. And of two replies, "
+        "the one with the higher reward can be only *shorter*, not better.",
+        f"You will see {len(PAIRS)} pairs of replies. In how many does the winner win only because it is shorter?",
         ("none", "1", "2", "3 or more"),
         _length,
         ("reward", "length penalty"),
-        "Which of the two would you look for first in a new simulator, and why?",
-        "Leaks first. If the user names an intent that they cannot know, every later number measures reading instead "
-        "of discovery. Then labels that length decides. The page Trust finds leaks, the page Data such labels.",
+        "Which of the two would you check first in a new simulator: leaks, or pairs that length decides? Why?",
+        "Leaks first. If the user names an undiscovered intent, the assistant only has to repeat it. Then no later "
+        "number measures discovery. The page Trust finds leaks. The page Data finds pairs that length decides.",
     ),
     "5": CardText(
-        "GRPO samples several replies to one prompt, and makes some of them likelier.",
+        "GRPO trains an assistant on groups. A group is several replies to the same prompt. An update makes a reply "
+        "likelier if it earns more than the mean of its group.",
         f"{GROUP} replies to one prompt earn 3, 3, 3 and 3. What does the update do?",
         ("makes all of them likelier", "makes the first likelier", "nothing at all"),
         _equal_rewards,
         ("GRPO", "reward"),
-        "A group of replies asks, and every user answers politely. What does a model learn from it?",
-        "Nothing, if all replies earn the same. A model learns to show options only if some replies of a group show "
-        "them and others do not. Otherwise all advantages are 0.",
+        "All replies of a group only ask questions, and none discovers an intent. What does a model learn from them?",
+        "Nothing, because all replies earn the same, so all advantages are 0. A model learns to show options only if "
+        "some replies of a group show options and others do not.",
     ),
 }

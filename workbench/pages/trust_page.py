@@ -37,7 +37,7 @@ from discover_lib.runs.units import plan_units, run_unit
 from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
 from discover_lib.tasks.agree import told as told_agreement
 from discover_lib.tasks.certify import told, trust_in
-from discover_lib.tasks.leaks import Audit, finished_conversations, told_leaks
+from discover_lib.tasks.leaks import NAMES, Audit, finished_conversations, told_leaks
 from discover_lib.tasks.safety import Safety, exposure, offered, rule_for
 from discover_lib.tasks.waist import Report
 from workbench.carried import kept
@@ -57,7 +57,6 @@ ON_A_SHEET = 5  # conversations for a person to label
 JUDGED_AT_MOST = 40  # conversations that other judges judge again
 USERS_TYPING = 6  # of a domain
 DOMAIN, OFFERED_TO, DEPTH = "svg_drawing", 30, 3
-PEOPLE = "people: 2,077 messages of 308 chats"
 
 Talks = Mapping[str, Conversation]
 Said = Sequence[Sequence[str]]  # per conversation the user's messages after the opening
@@ -156,7 +155,7 @@ def leak_table(audited: Audit) -> Any:
 
     rows = [
         {
-            "severity": each.severity,
+            "finding": NAMES[each.severity],
             "conversation": each.name,
             "turn": each.turn,
             "message": mo.Html(str(show.styled(quoted(each.quote)))),
@@ -221,20 +220,20 @@ def agreement_view(labels: Sequence[Label], controls: Any, talks: Talks, refusal
     *parts, _examples = told_agreement(labels).parts  # the table of disagreements lists them all
     told = displayed(report_html(Report(tuple(parts))))
     download = mo.download(sheet, filename="labels.csv", label="Download a sheet to label")
-    row = [controls.elements["noise"], download, controls.elements["sheets"]]
+    row = mo.hstack([download, controls.elements["sheets"]], justify="start", gap=1.5, wrap=True)
     trouble = [displayed(show.error_line(refusal))] if refusal else []
-    return mo.vstack([mo.hstack(row, justify="start", align="center", gap=1.5, wrap=True), *trouble, told])
+    return mo.vstack([controls.elements["noise"], told, mo.accordion({"Add labels by people": row}), *trouble])
 
 
-def dispute_table(labels: Sequence[Label]) -> Any:
+def dispute_table(labels: Sequence[Label], talks: Talks) -> Any:
     """The verdicts on which judges differ."""
     rows = [
         {
-            "#": place,
+            "about": "kind of reply" if each.intent == KIND else talks[each.conversation].tree.text(each.intent),
+            "verdicts": "; ".join(f"{label.judge}: {label.value}" for label in each.labels),
             "conversation": each.conversation,
             "turn": each.turn,
-            "about": "kind of reply" if each.intent == KIND else f"intent {each.intent}",
-            "verdicts": "; ".join(f"{label.judge}: {label.value}" for label in each.labels),
+            "#": place,
         }
         for place, each in enumerate(disagreements(labels))
     ]
@@ -243,7 +242,7 @@ def dispute_table(labels: Sequence[Label]) -> Any:
 
 def dispute(labels: Sequence[Label], talks: Talks, table: Any) -> Any:
     """The selected disagreement: the reply, the intent, and the reasons of each judge."""
-    one = disagreements(labels)[selected(table, "*Select a disagreement to read it.*")["#"]]
+    one = disagreements(labels)[selected(table, "")["#"]]
     return displayed(audit_parts.disagreement(one, talks[one.conversation]))
 
 
@@ -278,8 +277,8 @@ def length_chart(said: Mapping[str, Said]) -> Any:
     """Words of a message: people, and each sort of simulated user."""
 
     sizes = {name: [len(message.split()) for chat in chats for message in chat] for name, chats in said.items()}
-    rows = {PEOPLE: MANNERS["people"].words} | {name: each for name, each in sizes.items() if each}
-    note = "Mark: the median. Line: nine tenths of the messages. People: WildChat chats selected by isle-dev/realsim."
+    rows = {"people": MANNERS["people"].words} | {name: each for name, each in sizes.items() if each}
+    note = "People: 2,077 messages of 308 WildChat chats, selected by isle-dev/realsim."
     note += " Messages above 120 words count as 120."
     return displayed(charts.lengths(rows, looks(list(rows))), show.quiet(note, small=True))
 
@@ -368,8 +367,9 @@ def offer_table(talks: Sequence[Conversation], depth: int) -> Any:
     for place, talk in enumerate(talks):
         rule = rule_for(talk.tree, talk.setting["domain"], depth)
         if rule is not None and (found := exposure(talk, rule)).first_turn:
-            said = ", ".join(offered(rule, talk.turns[found.first_turn - 1].reply.text))
-            row = {"#": place, "assistant": "+".join(talk.setting["assistants"]), "user": talk.setting["artifact"]}
+            said = ", ".join(offered(rule, talk.turns[found.first_turn - 1].reply.text)).replace("-", " ")
+            user = audit_parts.user_of(talk.setting["artifact"])
+            row = {"#": place, "assistant": "+".join(talk.setting["assistants"]), "user": user}
             row |= {"restricted": rule.value.replace("-", " "), "turn": found.first_turn, "offered": said}
             rows.append(row | {"broader intents known": found.known})
     return listing("talk", rows, key="#", page_size=5)

@@ -113,14 +113,14 @@ def _listed(row: Listed, most: int, flawed: int) -> dict[str, Any]:
     return {
         "place": row.place,
         "who": " + ".join(dict.fromkeys(row.assistants)),
-        "user": _user(row.artifact),
+        "user": user_of(row.artifact),
         "wide": f"{row.discovered / most:.0%}",
         "discovered": row.discovered,
         "facts": [*facts, *odd],
     }
 
 
-def _user(artifact: str) -> str:
+def user_of(artifact: str) -> str:
     """A user by their artifact: those that were generated have a number."""
     *_, number = artifact.rsplit("-", 1)
     return f"user {int(number)}" if number.isdigit() else artifact

@@ -169,6 +169,13 @@ def _fonts() -> Markup:
 
 
 PICTURES: dict[str, str] = json.loads(static_text("thumbnails.json"))
+OF_LESSON = {  # a lesson shows the picture of the page that it is about
+    "1 Asking": "Conversation",
+    "2 One tree": "Intents",
+    "3 Length": "Class",
+    "4 Trust": "Trust",
+    "5 Learning": "Train",
+}
 
 
 def gallery_page(*, only: frozenset[str] | None = None, note: Markup = EMPTY) -> str:
@@ -196,7 +203,7 @@ def gallery_page(*, only: frozenset[str] | None = None, note: Markup = EMPTY) ->
 def _card(page: Page) -> Markup:
     return tag(
         "li",
-        tag("div", Markup(PICTURES.get(page.word) or PICTURES["Class"]), class_="ga-picture"),
+        tag("div", Markup(PICTURES[OF_LESSON.get(page.word, page.word)]), class_="ga-picture"),
         tag("h2", tag("a", page.word, href=f"/?file={page.file}")),
         tag("p", page.question),
     )
