@@ -79,7 +79,7 @@ def test_a_curve_lies_where_its_numbers_are() -> None:
     shown = show_training.curves([{"step": 5, "share/broken": 0.25}, {"step": 10, "share/broken": 1.0}], 10)
     assert 'points="50.0,75.0 50.0,75.0 100.0,0.0"' in shown
     shown = show_training.curves([{"step": 5, "share/broken": 0.25}, {"step": 10, "share/broken": 1.0}], 20)
-    assert 'points="25.0,75.0 25.0,75.0 50.0,0.0"' in shown and "step 20" in shown  # the rest is still to come
+    assert 'points="25.0,75.0 25.0,75.0 50.0,0.0"' in shown and "update 20" in shown  # the rest is still to come
 
 
 def test_what_could_not_be_scored_leaves_a_gap_and_no_zero() -> None:
