@@ -459,7 +459,7 @@ def measured_in_words() -> str:
     """What SFT changed in a finished run of the paper in miniature, in one sentence."""
     curves = read_json(EARLIER)["evaluation"]["scopes"][0]["curves"] if EARLIER.is_file() else {}
     ends = [Estimate(**curves[name][-1]) for name in ("base", "SFT") if curves]
-    return f"Measured in a larger run made earlier with SFT: {show_training.change(*ends)}" if ends else ""
+    return f"A larger run of SFT, made earlier. {show_training.change(*ends)}" if ends else ""
 
 
 def measured_before() -> Any:
@@ -529,5 +529,5 @@ def what_changed(panel: TrainingPanel, measure: Any, users: int = MEASURED) -> A
         )
     title = f"Share of the hidden intents discovered, {users} users that no model was trained on, 95% interval"
     shown = {"before": bootstrap_mean(before), "after": bootstrap_mean(after)}
-    words = show.notice(show_training.change(*shown.values(), bootstrap_difference(after, before)))
+    words = show.notice(show_training.change(shown["before"], shown["after"], bootstrap_difference(after, before)))
     return displayed(words, dots(shown, title, shown=percent, to_one=True))

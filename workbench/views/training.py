@@ -70,8 +70,8 @@ CHARTS = (
     Chart("Peak memory, MB", {"memory_mb": "so far"}, from_zero=True),
 )
 READING = {
-    "Loss": "How far the model is from its rows: lower is better. Held-out rows are never trained on. Where their "
-    "loss rises, the model learns by heart.",
+    "Loss": "The model's error on its rows: lower is better. Held-out rows are not trained on. Where their loss rises, "
+    "the model learns by heart.",
     "Reward": "What the replies earn from the simulated user: higher is better.",
 }
 NO_CURVES = {
@@ -219,12 +219,15 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
 
 def change(before: Estimate, after: Estimate, difference: Estimate | None = None) -> str:
     """What a training changed, in words: both shares of the hidden intents, and their difference where it is known."""
-    was, now = (in_words(each, percent) for each in (before, after))
-    told = f"Users discover this share of their hidden intents: before training {was}, after training {now}."
+    told = (
+        f"Users discover this share of their hidden intents: before training {in_words(before, percent)}, "
+        f"after training {in_words(after, percent)}."
+    )
     if difference is None or difference.low is None or difference.high is None:
         return told
-    more = f"{abs(difference.mean):.0%} {'more' if difference.mean > 0 else 'less'} of the same users' intents"
-    return f"{told} {f'It is {more}.' if difference.low * difference.high > 0 else 'They cannot be told apart.'}"
+    mean, low, high = (show.signed(round(100 * each)) for each in (difference.mean, difference.low, difference.high))
+    sure = "" if difference.low * difference.high > 0 else " The two cannot be told apart."
+    return f"{told} For the same users, it changes by {mean} points (95% interval {low} to {high}).{sure}"
 
 
 # -- where a run stands ------------------------------------------------------------------------------------------------
