@@ -44,16 +44,16 @@ def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
     page.get_by_role("button", name="Train", exact=True).click()
     state = page.locator("[data-job]")
     expect(state).to_have_text("running")
-    expect(page.locator("polyline").first).to_be_attached()
+    expect(page.locator("polyline[data-series]").first).to_be_attached()
     (job,) = find_jobs(outputs).values()
     assert isinstance(job, TrainingJob)
     expect(page).to_have_url(re.compile(rf"job=train%2F{job.folder.name}"))
 
     page.reload()
     expect(state).to_have_text("running")
-    before = job.status().step
     told = page.get_by_role("status").filter(has_text="update")
     expect(told).to_contain_text(re.compile(r"update [\d,]+ of 2,000"))
+    before = job.status().step
     page.get_by_role("button", name="■ Stop").click()
     expect(state).to_have_text("stopped")
     stopped = job.status()
