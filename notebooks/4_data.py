@@ -16,8 +16,8 @@ def introduce(mo):
     mo.md("""
     # Which reply is better, and what is training data?
 
-    Several assistants answer the same user. The reply with the highest reward is **chosen**, the one with the lowest
-    is **rejected**.
+    Several assistants answer the same user. The reply with the highest reward is **chosen**, that with the lowest is
+    **rejected**.
     """)
     return
 
