@@ -16,8 +16,8 @@ def introduce(mo):
     mo.md("""
     # Which reply is better, and what is training data?
 
-    Several assistants answer the same user. The reply with the highest reward is **chosen**, the one with the lowest
-    is **rejected**.
+    Several assistants answer the same user. The reply with the highest reward is **chosen**, that with the lowest is
+    **rejected**.
     """)
     return
 
@@ -38,8 +38,9 @@ def choose_run(get_activity, get_folder, panel):
 
 
 @app.cell(hide_code=True)
-def show_run(clock, get_activity, get_folder, panel, run_choice):
-    panel.view(clock, get_folder(), get_activity(), before=[panel.begin_button, run_choice])
+def show_run(clock, data, get_activity, get_folder, panel, run_choice):
+    begin, then = [panel.begin_button, run_choice], [data.next_step(get_folder())]
+    panel.view(clock, get_folder(), get_activity(), before=begin, after=then)
     return
 
 
@@ -79,23 +80,17 @@ def label_turns(data, examples, label_choice, labelled_turns, labels, run, sieve
 
 
 @app.cell
-def check_lengths(data, mo, sieved, tab):
-    mo.stop(tab.value != "Pairs")
-    mo.show_code(data.length_check(sieved))
-    return
-
-
-@app.cell
 def list_pairs(data, mo, pairs, sieved, tab):
     mo.stop(tab.value != "Pairs")
     pair_table = data.pairs_table(pairs, sieved)
-    mo.show_code(pair_table)
+    mo.vstack([data.length_check(sieved), pair_table])
     return (pair_table,)
 
 
 @app.cell
-def open_pair(data, pair_table, rules, turns):
-    data.whole_pair(turns, data.selected(pair_table, "Select a pair to see its two replies here.")["#"], rules)
+def open_pair(data, mo, pair_table, rules, turns):
+    selected = data.selected(pair_table, "Select a pair to see its two replies here.")
+    mo.show_code(data.whole_pair(turns, selected["#"], rules))
     return
 
 

@@ -26,7 +26,7 @@ def introduce(mo):
 def open_page(TrainingPanel, mo, page):
     panel, judge, (tab, talk) = TrainingPanel(), page.judge_form(), page.page_controls()
     (get_folder, get_activity, get_progress), get_pressed = panel.states, panel.get_pressed
-    measure = mo.ui.run_button(label="Let 20 users meet both models")
+    measure = mo.ui.button(label="Measure the change with 20 users", on_click=lambda _: panel.get_folder())
     return get_activity, get_folder, get_pressed, get_progress, judge, measure, panel, tab, talk
 
 
@@ -38,12 +38,6 @@ def choose_run(get_activity, get_folder, page, panel):
 
 
 @app.cell
-def choose_stage(judge, menus, page):
-    judging = page.Judging.of(menus.value["stage"], judge.value["models"], judge.value["cap"])
-    return (judging,)
-
-
-@app.cell
 def ask(contradictions, get_activity, get_pressed, judging, menus, mo, page, panel, settings):
     get_activity()  # a run that begins or ends changes the row
     mo.output.replace(page.stage_row(panel, menus))
@@ -51,7 +45,7 @@ def ask(contradictions, get_activity, get_pressed, judging, menus, mo, page, pan
     row_choice, obstacles = page.row_slider(rows), page.obstacles(settings, judging, contradictions, unfit)
     page.ask(panel, settings, judging, obstacles, get_pressed())
     ready = page.before_the_press(settings, rows, obstacles)
-    page.stage_row(panel, menus, ready)
+    page.stage_row(panel, menus, ready, page.is_trained(settings))
     return ready, row_choice, rows
 
 
@@ -75,8 +69,15 @@ def choose_update(get_activity, get_folder, get_progress, page, panel):
 
 
 @app.cell
-def show_learning(mo, moments, page, panel, update):
-    mo.show_code(mo.hstack([page.loss_curve(panel), page.same_user(moments, update)], widths="equal", wrap=True, gap=2))
+def measure_change(measure, moments, page, panel):
+    change = page.what_changed(panel, measure, users=20) if moments else ""
+    return (change,)
+
+
+@app.cell
+def show_learning(change, mo, moments, page, panel, update):
+    curve, replies = mo.vstack([page.loss_curve(panel), change]), page.same_user(moments, update)
+    mo.show_code(mo.hstack([curve, replies], widths="equal", wrap=True, gap=2))
     return
 
 
@@ -116,20 +117,20 @@ def show_before_and_after(mo, page, tab, talk):
 
 
 @app.cell
-def ask_both(measure, mo, moments, page, panel, tab):
+def ask_both(mo, moments, page, panel, tab):
     mo.stop(tab.value != "Ask both" or moments is None)
-    discovered = page.meet_both(panel, users=20) if measure.value else measure
-    mo.show_code(mo.vstack([page.ask_both(panel), discovered]))
+    mo.show_code(page.ask_both(panel))
     return
 
 
 @app.cell
-def settle(StageSettings, judging, menus, mo, page):
+def settle(StageSettings, judge, menus, mo, page):
+    judging = page.Judging.of(menus.value["stage"], judge.value["models"], judge.value["cap"])
     recipe, contradictions = page.read_recipe(menus.value)
     settings = StageSettings(menus.value["stage"], recipe=recipe, **page.read_menus(menus.value), **judging.settings)
     # run_stage(settings, folder) trains in this cell; the button starts the same training in a process.
     mo.show_code()
-    return contradictions, recipe, settings
+    return contradictions, judging, recipe, settings
 
 
 @app.cell(hide_code=True)

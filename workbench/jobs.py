@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder
+from discover_lib.base.files import outputs_folder, read_json
 from discover_lib.base.json_text import to_json
 from discover_lib.base.words import counted
 from discover_lib.dataset.export import MARK
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import LaidOut, RunOptions, check_models, execute, lay_out
 from discover_lib.runs.store import FILE, RunStore, StoreError
+from discover_lib.train.training_job import SETTINGS
 from workbench.controls import domain_label
 
 if TYPE_CHECKING:
@@ -135,8 +136,7 @@ def folder_of(options: RunOptions, parent: Path, domains: Sequence[str] = ()) ->
     Raises:
         RunOptionsError, ArtifactFileError, TreeError, LexiconError: the run cannot be laid out.
     """
-    run = laid_out(options, domains)
-    written = to_json(run.configuration)
+    written = to_json(laid_out(options, domains).configuration)
     assistants = "+".join(name.replace("/", "-").replace(":", "-") for name in options.assistants)
     subject = "+".join(domains) or options.domain or (options.trees.name if options.trees else "run")
     start = f"{subject}-{assistants}"[:60].rstrip("+-") + f"-{options.artifacts}x{options.turns}-"
@@ -175,13 +175,33 @@ def run_label(folder: Path) -> str:
     """A run as people name it, such as "SVG drawing: ask, draft · 20 artifacts · 03 Nov 21:39"."""
     configuration = configuration_of(folder)
     if not configuration:
-        return folder.name
+        return training_label(folder)
     assistants, artifacts = configuration.get("assistants") or (), configuration.get("artifacts") or ()
     who = f"{len(assistants)} assistants" if len(assistants) > 4 else ", ".join(assistants) or "conversations"
     what = domain_label(configuration.get("domain") or "own artifacts")
     size = [counted(len(artifacts), "artifact")] if artifacts else []
-    changed = datetime.fromtimestamp((folder / FILE).stat().st_mtime)
-    return " · ".join([f"{what}: {who}", *size, f"{changed:%d %b %H:%M}"])
+    return " · ".join([f"{what}: {who}", *size, _changed(folder / FILE)])
+
+
+def training_label(folder: Path) -> str:
+    """A training run as people name it, such as "SFT of tiny · svg drawing · 03 Nov 21:39"; other folders by name."""
+    try:
+        settings = read_json(folder / SETTINGS)
+    except DiscoverError:
+        return folder.name
+    data, after = Path(settings.get("data", "")), Path(settings.get("adapter", "")).name.partition("-")[0]
+    what = domain_label(configuration_of(data).get("domain") or data.name)
+    named = f"{settings['stage'].upper()} of {base_name(settings.get('base', ''))}"
+    return " · ".join(filter(None, [named, after and f"after {after.upper()}", what, _changed(folder / SETTINGS)]))
+
+
+def _changed(file: Path) -> str:
+    return f"{datetime.fromtimestamp(file.stat().st_mtime):%d %b %H:%M}"
+
+
+def base_name(base: str) -> str:
+    """A base model's folder or name as people name it."""
+    return "tiny" if Path(base).parent.name == "tiny" else Path(base).name
 
 
 def labelled(folders: Sequence[Path]) -> dict[str, Path]:

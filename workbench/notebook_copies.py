@@ -146,8 +146,7 @@ def same_user(port: int) -> bool:
     except OSError:
         return True
     local = f"0100007F:{port:04X}"  # 127.0.0.1, as the kernel writes it
-    owners = {int(fields[7]) for fields in map(str.split, lines) if fields[1] == local}
-    return owners == {os.getuid()}
+    return {int(fields[7]) for fields in map(str.split, lines) if fields[1] == local} == {os.getuid()}
 
 
 def copy_button(file: str) -> Markup:

@@ -231,10 +231,8 @@ class Panel(ABC):
             self._set_activity(_next)
         if progress != self.get_progress() and (self.read_at_every_tick or not going):
             self._set_progress(progress)
-        running = [self._stop_button] if going else []
-        ticking = [clock] if self._ticking else []
-        resuming = [self._resume_button] if resumable and not going else []
-        row = [*before, *running, *ticking, *resuming, *after]
+        buttons = ((self._stop_button, going), (clock, self._ticking), (self._resume_button, resumable and not going))
+        row = [*before, *(each for each, here in buttons if here), *after]
         trouble = show.error_line(f"{self.trouble[0].upper()}{self.trouble[1:]}") if self.trouble else Markup("")
         status = show.styled(Markup('<div role="status">{}</div>').format(words), trouble)
         return mo.vstack([mo.hstack(row, justify="start", align="end", gap=1, wrap=True), mo.Html(status)])
@@ -255,7 +253,7 @@ def standing(folder: Path, going: bool) -> tuple[Markup, int, bool] | None:
     try:
         with RunStore.read(folder) as store:
             counts, scored = store.counts(), store.configuration.get("kind") == "evaluate"
-            asked = closing_lines(store)
+            several, asked = len(store.configuration.get("assistants") or ()), closing_lines(store)
     except StoreError:
         return None
     if not counts.units:
@@ -264,12 +262,13 @@ def standing(folder: Path, going: bool) -> tuple[Markup, int, bool] | None:
     share = read / (counts.units * (2 if scored else 1))
     done = f", {counts.assessed} scored" if scored and counts.assessed < counts.units else ""
     failed = f", {counts.failed} failed" if counts.failed else ""
-    state = " · in progress; finished conversations are saved" if going else ""
-    state = state or ("" if share >= 1 else " · not finished; it can resume")
-    words = f"{counts.finished} of {counts.units} conversations{done}{failed}{state}"
+    paused = "" if share >= 1 else " · not finished; it can resume"
+    state = " · in progress; finished conversations are saved" if going else paused
+    beside = f", {several} replies each turn" if several > 1 and not scored else ""
+    words = f"{counts.finished} of {counts.units} conversations{done}{failed}{state}{beside}"
     bar = Markup('<progress value="{:.3f}" style="display:block;width:100%"></progress>').format(share)
-    told = show.quiet(words, small=True) + (bar if going or share < 1 else show.EMPTY)
-    return told + show.joined(map(show.quiet, asked)), read, share < 1
+    lines = (show.quiet(words, small=True), bar if going or share < 1 else show.EMPTY, *map(show.quiet, asked))
+    return show.joined(lines), read, share < 1
 
 
 class RunPanel(Panel):
@@ -465,8 +464,7 @@ def control(field: Field) -> Any:
     if field.kind is bool:
         return mo.ui.checkbox(value=bool(value), label=label)
     text = ", ".join(map(str, value or ())) if field.many else "" if value is None else str(value)
-    empty = "folder; empty: the built-in ones" if field.default is None else ""
-    return mo.ui.text(text, empty, label=label)
+    return mo.ui.text(text, "folder; empty: the built-in ones" if field.default is None else "", label=label)
 
 
 def chosen(record: type[R], values: Mapping[str, Any]) -> R:
@@ -658,15 +656,15 @@ class TrainingPanel(Panel):
         return self.job.metrics() if self.job else []
 
     def known(self) -> dict[str, Path]:
-        own = {name: job.folder for name, job in training.find_jobs(outputs_folder()).items()}
+        own = labelled([job.folder for job in training.find_jobs(outputs_folder()).values()])
         earlier = trained_earlier() / "sft"
-        return own | ({MADE_EARLIER: earlier} if earlier.is_dir() else {})
+        return own | ({f"SFT of tiny · svg drawing · {MADE_EARLIER}": earlier} if earlier.is_dir() else {})
 
     def name_of(self, folder: Path) -> str:
         return super().name_of(folder) if folder.is_relative_to(outputs_folder()) else MADE_EARLIER
 
     def _opened(self, asked: str | None) -> tuple[Path | None, str]:
-        known = self.known()
+        known = {self.name_of(folder): folder for folder in self.known().values()}
         if asked and asked not in known:
             return None, f"there is no training run {asked!r} here"
         return known[asked] if asked else next(iter(known.values()), None), ""

@@ -434,7 +434,7 @@ def doctor(
     options.check_names([assistant] if assistant else ())
     roles = {role: who for role, who in (("judge", judge), ("voice", voice), ("assistant", assistant)) if who}
     try:
-        trainer = Line("backend", choose_backend(backend).line.removeprefix("backend: "))
+        trainer = Line("backend", choose_backend(backend).line)
     except DiscoverError as error:
         trainer = Line("backend", str(error), works=backend == "auto")  # without libraries all but training works
     findings = [*examine(engine, roles=roles, settings=how.settings, options=options), trainer]

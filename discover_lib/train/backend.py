@@ -55,7 +55,7 @@ class Backend:
 
     @property
     def line(self) -> str:
-        return f"backend: {self.name} on {self.device} ({self.why})"
+        return f"trains on the {'GPU' if self.device == 'cuda' else 'processor'} with {self.name} ({self.why})"
 
 
 def missing_libraries() -> list[str]:
@@ -90,7 +90,7 @@ def choose_backend(requested: str = "auto", base: str = "") -> Backend:
     if requested == "auto" and cuda and installed and not tiny:
         return Backend("unsloth", "cuda", "a CUDA device and Unsloth are here", bf16)
     why = "the tiny model is not for Unsloth" if installed else "Unsloth is not installed"
-    why = "asked for" if requested == "transformers" else why if cuda else "no CUDA device"
+    why = "asked for" if requested == "transformers" else why if cuda else "no usable GPU found"
     return Backend("transformers", "cuda" if cuda else "cpu", why, bf16)
 
 

@@ -66,11 +66,9 @@ def follow(
 
 def followed(run: Path) -> list[dict[int, Conversation]]:
     """All stored conversations of a run: for every user, update → conversation.  Needs no trainer and no model."""
-    users = []
-    for folder in sorted((run / FOLLOWED).glob("*")):
-        files = {_step_of(file): file for file in folder.glob("step-*.json")}
-        users.append({step: Conversation.from_dict(read_json(files[step])) for step in sorted(files)})
-    return users
+    folders = sorted((run / FOLLOWED).glob("*"))
+    files = [sorted(folder.glob("step-*.json"), key=_step_of) for folder in folders]
+    return [{_step_of(file): Conversation.from_dict(read_json(file)) for file in user} for user in files]
 
 
 def _step_of(path: Path) -> int:
@@ -89,16 +87,23 @@ def found(
         step: a key of `checkpoints`.
         on_done: called with the number of finished users.
     """
+    shares = shares_found(run, step, domain, users, seed, on_done)
+    return bootstrap_mean(shares) if shares else None
+
+
+def shares_found(
+    run: Path, step: int, domain: str, users: int, seed: int = 0, on_done: Callable[[int], None] = lambda done: None
+) -> dict[str, list[float]]:
+    """Artifact → the share of its user's hidden intents, as in `found`: two models are compared user by user."""
     name, builder = checkpoints(run)[step], engine(domain).builder
     shares: dict[str, list[float]] = {}
     for place in range(users):
         artifact = generate_artifact(domain, "eval", place)
         talk = _conversation_at(run, step, name, domain, builder.build(artifact).tree, seed, MAX_TURNS)
-        share = share_discovered(talk)
-        if share is not None:
+        if (share := share_discovered(talk)) is not None:
             shares[artifact.id] = [share]
         on_done(place + 1)
-    return bootstrap_mean(shares) if shares else None
+    return shares
 
 
 def replies(names: Mapping[str, str], domain: str, messages: Sequence[Message], seed: int) -> dict[str, Reply]:

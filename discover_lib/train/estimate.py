@@ -35,7 +35,7 @@ FOUR_BITS = 0.53  # bytes per weight: NF4 with quantized scales
 LOGIT_BYTES = {"sft": 12, "dpo": 10, "grpo": 10}  # copies in fp32 with their gradient; DPO's and GRPO's in 16 bit too
 LAYER_BYTES = 5  # an activation inside a layer, with its copies for adapter and dropout
 PREFILL_BYTES = 16  # a prompt's token while GRPO reads the prompts of a batch, per unit of a layer's inner size
-UPDATE_SECONDS = {"sft": 0.4, "dpo": 1.0, "grpo": 6.0}  # of the tiny model with its recipe, on one core
+SECONDS = {"loading": 15.0, "sft": 0.4, "dpo": 1.0, "grpo": 6.0}  # of the tiny model, or of its update, on one core
 FORMULA = (
     "memory = weights (2 bytes each; 0.53 in 4 bits) + adapter with gradient (8 bytes each) + optimizer (AdamW 8 bytes "
     "each, 2 in 8 bits) + 1.5 GiB + the input of each layer (2 bytes each) + one layer whole (5 bytes each) or the "
@@ -252,12 +252,16 @@ def _activations(base: Architecture, part: StageRecipe, stage: Stage, *, unsloth
 def forecast(settings: StageSettings, n_rows: int) -> str:
     """The updates and the time of a stage on this machine, in words.
 
-    The tiny model's time is a measurement on one processor core.  Other models' time is unknown.
+    The tiny model's time is a measurement on one processor core and contains the loading of the libraries.  Other
+    models' time is unknown.
     """
     stage, part = settings.stage, settings.recipe.of(settings.stage)
     updates = part.steps(n_rows)
     if is_tiny(settings.base) and part.batch == Recipe.miniature().of(stage).batch:
-        return f"{updates:,} updates, about {duration(updates * UPDATE_SECONDS[stage])} on one processor core"
+        return (
+            f"{updates:,} updates of the model, about {duration(SECONDS['loading'] + updates * SECONDS[stage])} "
+            "with loading, on one processor core"
+        )
     return f"{updates:,} updates; the time on this machine is unknown"
 
 

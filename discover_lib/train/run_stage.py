@@ -450,7 +450,7 @@ class _Run:
                     model = trainer.accelerator.unwrap_model(trainer.model)
                     model.save_pretrained(str(target), selected_adapters=["default"])
             write_json(self.folder / RESULT, result.to_dict())
-            self.on_progress(f"adapter saved in {self.folder / ADAPTER}")
+            self.on_progress(f"the LoRA adapter (the trained weights) is in {self.folder / ADAPTER}")
         return result
 
     def _lineage(self) -> Lineage:

@@ -44,22 +44,22 @@ def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
     page.get_by_role("button", name="Train", exact=True).click()
     state = page.locator("[data-job]")
     expect(state).to_have_text("running")
-    expect(page.locator("polyline").first).to_be_attached()
+    expect(page.locator("polyline[data-series]").first).to_be_attached()
     (job,) = find_jobs(outputs).values()
     assert isinstance(job, TrainingJob)
     expect(page).to_have_url(re.compile(rf"job=train%2F{job.folder.name}"))
 
     page.reload()
     expect(state).to_have_text("running")
+    told = page.get_by_role("status").filter(has_text="update")
+    expect(told).to_contain_text(re.compile(r"update [\d,]+ of 2,000"))
     before = job.status().step
-    told = page.get_by_role("status").filter(has_text="step")
-    expect(told).to_contain_text(re.compile(r"step [\d,]+ of 2,000"))
     page.get_by_role("button", name="■ Stop").click()
     expect(state).to_have_text("stopped")
     stopped = job.status()
     assert 0 < before <= stopped.step < 2000 and last_checkpoint(job.folder) == stopped.step
 
     page.get_by_role("button", name="Go on with this run").click()
-    expect(told).to_contain_text(f"resumed from step {stopped.step}")
+    expect(told).to_contain_text(f"resumed from update {stopped.step}")
     assert job.status().going and outside_requests == []
     assert page.get_by_text("An internal error occurred").count() == 0

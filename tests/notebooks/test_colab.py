@@ -71,7 +71,7 @@ def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., A
 def test_rows_of_one_s_own_take_the_place_of_the_miniature_s(executed: Callable[..., Any], tmp_path: Path) -> None:
     rows = make_data(tmp_path / "mine")
     book = executed("def price", OUTPUTS=tmp_path / "new", DATA=rows, STAGES="sft dpo", BASE="tiny")
-    assert "sft: 3 rows, 102 updates, about 41 s on one processor core" in str(book.cells[-1].outputs)
+    assert "sft: 3 rows, 102 updates of the model, about 56 s with loading" in str(book.cells[-1].outputs)
     assert (tmp_path / "new" / "colab" / "rows" / "dpo" / "dataset.json").is_file()
 
 

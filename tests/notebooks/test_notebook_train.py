@@ -95,8 +95,9 @@ def test_a_killed_run_is_found_shown_and_can_go_on(outputs: Path) -> None:
         page = "".join(shown)
         assert defined["get_folder"]() == folder and defined["panel"].status.state == "stopped"
         assert "resume from step 8" in page and "Go on with this run" in page and "■ Stop" not in page
+        assert next(iter(defined["panel"].known())).startswith("SFT of ")
         assert [line["step"] for line in defined["panel"].logged] == list(range(1, 10)) and "dt-mark" in page
-        assert "resumed from step 4" in page and "hello" in page
+        assert "resumed from update 4" in page and "hello" in page
     finally:
         (folder / jobs.STATUS).unlink()
 

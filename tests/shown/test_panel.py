@@ -52,7 +52,7 @@ def test_where_nothing_is_there_a_small_run_is_made_and_found_again(outputs: Pat
     assert panel.get_folder() == again.get_folder() == next(iter(find_runs(outputs).values()))
     assert (panel.trouble, panel.going) == ("", False)
     words, read, resumable = panel._look()
-    assert ">2 of 2 conversations</p>" in words and (read, resumable) == (2, False)
+    assert ">2 of 2 conversations, 2 replies each turn</p>" in words and (read, resumable) == (2, False)
 
 
 def test_without_an_address_the_first_run_opens_and_not_what_another_visitor_made(outputs: Path) -> None:

@@ -127,7 +127,7 @@ def test_a_forecast_knows_the_time_of_the_tiny_model(tmp_path: Path) -> None:
     settings = StageSettings("sft", "rows", str(base), recipe=Recipe.miniature())
     assert forecast(settings, 90) == "102 updates; the time on this machine is unknown"
     (base / "tiny.json").write_text('{"domains": []}')
-    assert forecast(settings, 90) == "102 updates, about 41 s on one processor core"
+    assert forecast(settings, 90) == "102 updates of the model, about 56 s with loading, on one processor core"
 
 
 DOMAIN = "technical_writing"

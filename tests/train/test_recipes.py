@@ -123,12 +123,12 @@ TINY_BASE, ANY_BASE = "tiny", "Qwen/Qwen3-8B"
 @pytest.mark.parametrize(
     ("asked", "gpu", "unsloth", "base", "said"),
     [
-        ("auto", False, False, ANY_BASE, "backend: transformers on cpu (no CUDA device)"),
-        ("auto", True, False, ANY_BASE, "backend: transformers on cuda (Unsloth is not installed)"),
-        ("auto", True, True, ANY_BASE, "backend: unsloth on cuda (a CUDA device and Unsloth are here)"),
-        ("auto", True, True, TINY_BASE, "backend: transformers on cuda (the tiny model is not for Unsloth)"),
-        ("transformers", True, True, ANY_BASE, "backend: transformers on cuda (asked for)"),
-        ("unsloth", True, True, ANY_BASE, "backend: unsloth on cuda (asked for)"),
+        ("auto", False, False, ANY_BASE, "trains on the processor with transformers (no usable GPU found)"),
+        ("auto", True, False, ANY_BASE, "trains on the GPU with transformers (Unsloth is not installed)"),
+        ("auto", True, True, ANY_BASE, "trains on the GPU with unsloth (a CUDA device and Unsloth are here)"),
+        ("auto", True, True, TINY_BASE, "trains on the GPU with transformers (the tiny model is not for Unsloth)"),
+        ("transformers", True, True, ANY_BASE, "trains on the GPU with transformers (asked for)"),
+        ("unsloth", True, True, ANY_BASE, "trains on the GPU with unsloth (asked for)"),
         ("unsloth", True, True, TINY_BASE, "error: the tiny model is not for Unsloth"),
         ("unsloth", False, True, ANY_BASE, "error: Unsloth needs a CUDA device, and this machine has no"),
         ("unsloth", True, False, ANY_BASE, "error: Unsloth is not installed"),

@@ -47,5 +47,4 @@ def share(
         text = shared_page(chosen, on_progress)
     with whole_file(target) as file:
         file.write(text)
-    size = target.stat().st_size / 1e6
-    typer.echo(f"saved {target}: {chosen.facts}, {size:.1f} MB, opens from disk")
+    typer.echo(f"saved {target}: {chosen.facts}, {target.stat().st_size / 1e6:.1f} MB, opens from disk")

@@ -102,8 +102,7 @@ def export(
     from workbench.study.desk import EXPORTED, Desk
     from workbench.study.study_report import export_study
 
-    desk = Desk.read(folder)
-    typer.echo(f"{export_study(desk, personal)} participants → {folder / EXPORTED}")
+    typer.echo(f"{export_study(Desk.read(folder), personal)} participants → {folder / EXPORTED}")
 
 
 @command("outputs/study-paper")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
@@ -17,7 +19,7 @@ from discover_lib.dataset.preview import QWEN
 from discover_lib.dataset.rows import Example, LabelledTurn, RowOptions, token_count
 from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.runs.options import RunOptions, RunOptionsError
-from workbench.carried import base_rules, kept, rule_sliders, rules_menu, rules_set
+from workbench.carried import base_rules, below_outputs, kept, rule_sliders, rules_menu, rules_set
 from workbench.controls import (
     Choice,
     ChoiceError,
@@ -82,22 +84,24 @@ def making_form() -> Any:
 
     from discover_lib.engines.miniature.assistants import SCRIPTED
 
-    def menu(name: str, options: Any, value: Any, label: str, kind: Any = mo.ui.dropdown) -> Any:
-        return kept(kind, name, options, value=value, label=label)
-
+    menu = partial(kept, mo.ui.dropdown)
     return mo.ui.dictionary(
         {
-            "domain": menu("domain", domain_labels(), "SVG drawing", "Domain"),
-            "scripts": menu(
-                "assistants", list(SCRIPTED), list(FIRST_SYNTHESIS.assistants), "Assistants", mo.ui.multiselect
+            "domain": menu("domain", domain_labels(), value="SVG drawing", label="Domain"),
+            "scripts": kept(
+                mo.ui.multiselect,
+                "assistants",
+                list(SCRIPTED),
+                value=list(FIRST_SYNTHESIS.assistants),
+                label="Assistants",
             ),
-            "candidates": menu("samples", [1, 2, 3, 4], 1, "Samples of each"),
-            "artifacts": menu("users", [5, 10, 20, 50, 100, 200, 500], 20, "Users"),
-            "turns": menu("turns", [1, 2, 3, 4, 5, 6, 8], 5, "Turns"),
-            "rules": menu("rules", ["paper", "authors"], "paper", "Rules"),
-            "seed": menu("seed", list(range(30)), 0, "Seed"),
-            "look_ahead": menu("ahead", [0, 1, 2, 3], 0, "Look ahead, turns"),
-            "reward_assistant": menu("ahead-by", list(SCRIPTED), "adaptive", "played by"),
+            "candidates": menu("samples", [1, 2, 3, 4], value=1, label="Samples of each"),
+            "artifacts": menu("users", [5, 10, 20, 50, 100, 200, 500], value=20, label="Users"),
+            "turns": menu("turns", [1, 2, 3, 4, 5, 6, 8], value=5, label="Turns"),
+            "rules": menu("rules", ["paper", "authors"], value="paper", label="Rules"),
+            "seed": menu("seed", list(range(30)), value=0, label="Seed"),
+            "look_ahead": menu("ahead", [0, 1, 2, 3], value=0, label="Look ahead, turns"),
+            "reward_assistant": menu("ahead-by", list(SCRIPTED), value="adaptive", label="played by"),
             "cap": mo.ui.number(0, 1000, 0.5, value=None, label="Maximum cost in US$"),
             "models": chooser(("judge", "voice", "assistant")),
         }
@@ -144,26 +148,43 @@ def settings(making: Sequence[Any], run: SynthesisedRun, labels: Any, controls: 
     import marimo as mo
 
     parts = [mo.md("**The next run**"), *making, mo.md("**Labels and filters**"), labels, in_a_row(controls)]
-    return mo.vstack([mo.accordion({"Settings": mo.vstack(parts)}), *([displayed(run.note)] if run.note else [])])
+    return mo.vstack([mo.accordion({"Settings": mo.vstack(parts)}), displayed(run.note)])
+
+
+def next_step(run: Path) -> Any:
+    """A link to the page that trains on a run."""
+    import marimo as mo
+
+    return mo.md(f"[Train on this run](/?file=5_train.py&data={quote(below_outputs(run))})")
 
 
 # -- one pair ----------------------------------------------------------------------------------------------------------
 
 
 def widest(turns: Sequence[Pair]) -> Pair:
-    """The pair with the widest margin; a cell that asks where no turn is a pair ends with a line that says so."""
+    """The pair with the widest margin, preferably of a first turn, which needs no context, and with a chosen artifact.
+
+    A cell that asks where no turn is a pair ends with a line that says so.
+    """
     import marimo as mo
 
     pairs = [pair for pair in turns if pair[1].label.problem is None]
     mo.stop(not pairs, mo.md("No turn of this run is a pair."))
-    return max(pairs, key=lambda pair: pair[1].best.reward.total - pair[1].worst.reward.total)  # type: ignore[union-attr]
+    return max(
+        pairs,
+        key=lambda pair: (
+            pair[1].turn.index == 1,
+            pair[1].best.evaluation.kind == "artifact",  # type: ignore[union-attr]
+            pair[1].best.reward.total - pair[1].worst.reward.total,  # type: ignore[union-attr]
+        ),
+    )
 
 
 def one_pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Any:
     """The user's words, the chosen and the rejected reply with what they earned, and the reason."""
     turn, sides = labelled.turn, show_pairs.sides_of(labelled)
     said = show.tag("div", conversation.messages(turn.index - 1)[-1].content, class_="dl-text")
-    replies = show.beside(*(show_pairs.side(name, each, rules) for name, each in sides))
+    replies = show.beside(*(show_pairs.side(name, each, rules, conversation.tree) for name, each in sides))
     reason = show.tag("p", show_pairs.why(labelled, rules), class_="dl-told dp-why")
     return displayed(show.tag("div", show.bubble("user", said), class_="dl-chat"), replies, reason)
 
@@ -186,13 +207,13 @@ def length_check(sieved: Sieved) -> Any:
 
 def table_3_view(table: Table3, rules: Rules) -> Any:
     """The paper's Table 3: how many turns each assistant won, as a bar, and the whole table."""
-    price = f"λ = {rules.lam:g}, τ = {rules.tau:g} {rules.token_unit}"
-    caption = f"Rewards: mean ± sd over turns [95% interval over artifacts]; {rules.name} rules, {price}"
+    caption = f"Rewards: mean ± sd over turns [95% interval over artifacts]; {rules.name} rules, "
+    caption += f"λ = {rules.lam:g}, τ = {rules.tau:g} {rules.token_unit}"
     counts = {**table.wins, "several share it": table.shared, "tie, no pair": table.ties}
     turns = sum(counts.values())
     won = {name: Estimate(count / turns, None, None, turns, turns) for name, count in counts.items() if count}
-    chart = dots(won, "share of the turns won", shown=percent, to_one=True)
-    return displayed(chart, show.more("The whole table", show.table(("", ""), list(table.rows()), caption)))
+    whole = show.more("The whole table", show.table(("", ""), list(table.rows()), caption))
+    return displayed(dots(won, "share of the turns won", shown=percent, to_one=True), whole)
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -208,8 +229,7 @@ def pairs_table(examples: Sequence[Example], sieved: Sieved) -> Any:
     """Every turn as a line of a table of which one can be opened: search, sort, CSV."""
     lines = []
     for place, (example, why) in enumerate(_with_reasons(examples, sieved)):
-        known = example.provenance
-        tied = "tie" in why
+        known, tied = example.provenance, "tie" in why
         longer = known["chosen_tokens"] - known["rejected_tokens"] if "chosen_tokens" in known else None
         lines.append(
             {
@@ -232,26 +252,30 @@ def _said(reasons: Sequence[str]) -> str:
 
 def rows_table(examples: Sequence[Example], sieved: Sieved) -> Any:
     """Every row that could be made, kept or not, as a table of which one can be opened."""
-    lines = [
-        {
-            "#": place,
-            "artifact": example.artifact,
-            "turn": example.provenance.get("turn", "all"),
-            "tokens": example.n_tokens,
-            "left out": _said(why),
-        }
-        for place, (example, why) in enumerate(_with_reasons(examples, sieved))
-    ]
-    return listing("row", lines, key="#", page_size=8)
+    return listing(
+        "row",
+        [
+            {
+                "#": place,
+                "artifact": example.artifact,
+                "turn": example.provenance.get("turn", "all"),
+                "tokens": example.n_tokens,
+                "left out": _said(why),
+            }
+            for place, (example, why) in enumerate(_with_reasons(examples, sieved))
+        ],
+        key="#",
+        page_size=8,
+    )
 
 
 def kept_and_left_out(sieved: Sieved, options: RowOptions) -> Any:
     """How many rows are kept, and how many are left out for each reason."""
     import marimo as mo
 
-    stats = [mo.stat(len(sieved.kept), label="rows kept", caption=f"of {sieved.considered} considered", bordered=True)]
-    for reason, count in sieved.counts.items():
-        stats.append(mo.stat(count, label=f"left out: {_said([reason])}", caption=REASONS[reason], bordered=True))
+    told = [("rows kept", len(sieved.kept), f"of {sieved.considered} considered")]
+    told += [(f"left out: {_said([why])}", count, REASONS[why]) for why, count in sieved.counts.items()]
+    stats = [mo.stat(count, label=label, caption=caption, bordered=True) for label, count, caption in told]
     unit = (
         f"Lengths: {options.tokens.name}. Similarity: Jaccard of three-word runs. A row counts under its first reason."
     )
@@ -268,10 +292,9 @@ def trainer_reads(example: Example, filters: Filters) -> Any:
     if not example.train:
         return displayed(note)
     marked = show_pairs.loss(QWEN.sequences(example.train))
-    text = displayed(
-        note, show.panel("The text for Qwen2.5, with the loss marked", show.quiet(CARRIES[example.kind]), marked)
-    )
-    return mo.vstack([text, mo.accordion({"The whole row, with the columns on its origin": mo.json(example.row)})])
+    text = show.panel("The text for Qwen2.5, with the loss marked", show.quiet(CARRIES[example.kind]), marked)
+    whole = mo.accordion({"The whole row, with the columns on its origin": mo.json(example.row)})
+    return mo.vstack([displayed(note, text), whole])
 
 
 # -- filters and files -------------------------------------------------------------------------------------------------
@@ -287,13 +310,13 @@ def label_controls(labels: str, own: Rules) -> Any:
     import marimo as mo
 
     texts = {"what people read": "content", "the miniature’s notation": "notation"}
-    slider, menu = mo.ui.slider, mo.ui.dropdown
+    slider, menu = partial(kept, mo.ui.slider, show_value=True), mo.ui.dropdown
     p, tau, lam = rule_sliders(base_rules(labels, own))
-    margin = kept(slider, "margin", 0, 3, 0.05, value=0, label="Drop margins below", show_value=True)
-    alike = kept(slider, "alike", 0.1, 1.05, 0.05, value=0.9, label="Drop near-duplicates above", show_value=True)
     return mo.ui.dictionary(
         {
-            **{"p": p, "tau": tau, "lam": lam, "margin": margin, "alike": alike},
+            **{"p": p, "tau": tau, "lam": lam},
+            "margin": slider("margin", 0, 3, 0.05, value=0, label="Drop margins below"),
+            "alike": slider("alike", 0.1, 1.05, 0.05, value=0.9, label="Drop near-duplicates above"),
             "budget": kept(mo.ui.number, "budget", 0, 100_000, 100, value=0, label="Token limit (0: no limit)"),
             "leaks": kept(mo.ui.checkbox, "leaks", value=False, label="keep turns in which the user leaked"),
             "text": kept(menu, "text", texts, value="what people read", label="Replies hold"),
@@ -326,9 +349,9 @@ def page_menus() -> tuple[Any, Any, Any, Any]:
             "kinds": kept(mo.ui.multiselect, "rows", KINDS, value=list(KINDS), label="Rows"),
         }
     )
-    tabs = kept(mo.ui.tabs, "tab", dict.fromkeys(TABS, ""), value=TABS[0])
+    labels, tabs = rules_menu("Labels under", "labels", own=True), dict.fromkeys(TABS, "")
     write = mo.ui.run_button(label="Write rows", kind="success")
-    return rules_menu("Labels under", "labels", own=True), menus, tabs, write
+    return labels, menus, kept(mo.ui.tabs, "tab", tabs, value=TABS[0]), write
 
 
 def rows_folder(run: Path, kind: str) -> Path:
@@ -344,12 +367,11 @@ def write_all(run: Path, menus: Mapping[str, Any], options: RowOptions, filters:
         try:
             rows = make_rows(kind, [Source.of_run(run)], options, filters)
             write_rows(rows, folder)
+            splits = ", ".join(f"{len(made)} to {split}" for split, made in rows.splits.items())
+            kept_rows = f"{len(rows.sieved.kept)} {kind} rows of {rows.sieved.considered}"
+            parts.append(show.tag("p", f"✓ {kept_rows} ({splits}) → {shown_path(folder)}"))
         except (DiscoverError, OSError) as error:
             parts.append(show.error_line(f"{kind}: {error}"))
-            continue
-        splits = ", ".join(f"{len(made)} to {split}" for split, made in rows.splits.items())
-        line = f"✓ {len(rows.sieved.kept)} {kind} rows of {rows.sieved.considered} ({splits}) → {shown_path(folder)}"
-        parts.append(show.tag("p", line))
     return displayed(show.tag("div", *parts, certificate_chip(run), role="log", aria_label="Written"))
 
 
@@ -360,14 +382,12 @@ def commands(run: Path, menus: Mapping[str, Any], options: RowOptions, filters: 
         base: the model whose tokenizer counts.
     """
     made = run_command(run, configuration_of(run))
-    lines = ["# the conversations (repeat the command to resume)", made, ""] if made else []
-    lines += ["# the rows"]
-    for kind in menus["kinds"]:
-        folder = rows_folder(run, kind)
-        lines.append(export_command(run, folder, kind, options, filters, base.strip()))
-    if options.rules:
-        lines.append("# labels under the run’s own rules; RowOptions(rules=…) labels under others, as this page does")
-    return "\n".join(lines)
+    first = ["# the conversations (repeat the command to resume)", made, ""] if made else []
+    rows = [
+        export_command(run, rows_folder(run, kind), kind, options, filters, base.strip()) for kind in menus["kinds"]
+    ]
+    other = "# labels under the run’s own rules; RowOptions(rules=…) labels under others, as this page does"
+    return "\n".join([*first, "# the rows", *rows, *([other] if options.rules else [])])
 
 
 def files_view(menus: Any, button: Any, written: Any, lines: str) -> Any:
@@ -379,7 +399,5 @@ def files_view(menus: Any, button: Any, written: Any, lines: str) -> Any:
     import marimo as mo
 
     row = mo.hstack([menus["kinds"], button], justify="start", align="end", wrap=True)
-    split = show.quiet(
-        "The training split has 90% of the artifacts, and the test split has 10%. No artifact is in both."
-    )
-    return mo.vstack([row, displayed(split, show.code(lines)), *([written] if written else [])])
+    split = "The training split has 90% of the artifacts, and the test split has 10%. No artifact is in both."
+    return mo.vstack([row, displayed(show.quiet(split), show.code(lines)), *([written] if written else [])])

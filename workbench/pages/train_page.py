@@ -20,15 +20,15 @@ from discover_lib.engines.local.tiny_language import is_broken
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.spec import MINIATURE
-from discover_lib.metrics.intervals import Estimate
+from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, percent
 from discover_lib.train.access import Access
 from discover_lib.train.backend import missing_libraries
-from discover_lib.train.comparison import before_and_after, checkpoints, follow, followed, found, replies
+from discover_lib.train.comparison import before_and_after, checkpoints, follow, followed, replies, shares_found
 from discover_lib.train.data import Row, default_data, load_rows, overlap
 from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, architecture_of, estimate, forecast, plan_stage
 from discover_lib.train.recipes import Recipe, assignments
 from discover_lib.train.run_stage import StageSettings, problems
-from discover_lib.train.training_job import TrainingJob, find_jobs, latest
+from discover_lib.train.training_job import TrainingJob, find_jobs, is_finished, latest
 from workbench.carried import kept
 from workbench.controls import (
     Choice,
@@ -40,7 +40,7 @@ from workbench.controls import (
     read_choice,
 )
 from workbench.echo import train_command
-from workbench.jobs import configuration_of, training_places
+from workbench.jobs import base_name, configuration_of, labelled, training_places
 from workbench.panel import TrainingPanel, talks_earlier
 from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
@@ -75,12 +75,11 @@ def stage_menus(activity: int) -> Any:
     """
     import marimo as mo
 
-    default = default_data()
-    known = training_places()
+    known, default = training_places(), default_data()
     first = next((name for name, folder in known.items() if folder == default), next(iter(known)))
-    jobs = {name: job for name, job in find_jobs(outputs_folder()).items() if job.status().state == "finished"}
+    jobs = [job.folder for job in find_jobs(outputs_folder()).values() if job.status().state == "finished"]
     menu, presets = mo.ui.dropdown, ["automatic", "paper", "80gb", "40gb", "24gb", "t4", "miniature"]
-    starts = {"the unchanged base": None, **jobs}
+    starts = {"the unchanged base": None, **labelled(jobs)}
     return mo.ui.dictionary(
         {
             "base": kept(menu, "base", [TINY, OTHER], value=TINY, label="Base model"),
@@ -127,7 +126,7 @@ def read_menus(menus: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "data": str(menus["data"].resolve()),
         "base": str(base_folder().resolve()) if menus["base"] == TINY else base,
-        "adapter": str(earlier.folder.resolve()) if earlier else "",
+        "adapter": str(earlier.resolve()) if earlier else "",
         "backend": menus["backend"],
         "seed": int(menus["seed"] or 0),
         "system": "none" if is_tiny_base(menus) else menus["system"],  # a tiny model reads no system message
@@ -147,8 +146,8 @@ def judge_form() -> Any:
     """Who judges in GRPO and speaks for the user, and what that may cost."""
     import marimo as mo
 
-    cap = mo.ui.number(0, 10_000, 1, value=None, label="Maximum cost in US$")
-    return mo.ui.dictionary({"cap": cap, "models": chooser(("judge", "voice"))})
+    cap, models = mo.ui.number(0, 10_000, 1, value=None, label="Maximum cost in US$"), chooser(("judge", "voice"))
+    return mo.ui.dictionary({"cap": cap, "models": models})
 
 
 @dataclass(frozen=True)
@@ -195,8 +194,7 @@ def cost(judging: Judging, settings: StageSettings) -> Any:
 def rows_to_train_on(settings: StageSettings) -> tuple[Sequence[Row], str]:
     """The rows of a stage, and why there is no row or why they must not be trained on."""
     try:
-        text = dialect_of(settings.base).text
-        rows = load_rows(Path(settings.data), settings.stage, text, system=settings.system)
+        rows = load_rows(Path(settings.data), settings.stage, dialect_of(settings.base).text, system=settings.system)
     except DiscoverError as error:
         return (), str(error)
     return rows.train, overlap(rows)
@@ -205,10 +203,8 @@ def rows_to_train_on(settings: StageSettings) -> tuple[Sequence[Row], str]:
 def run_folder(settings: StageSettings) -> Path:
     """A readable folder, the same for the same settings: training them again continues the run."""
     decided = hashlib.blake2b(json.dumps(settings.to_dict(), sort_keys=True).encode(), digest_size=4).hexdigest()
-    base = Path(settings.base)
-    name = "tiny" if base.parent.name == "tiny" else base.name
     after = f"-after-{Path(settings.adapter).name.split('-')[0]}" if settings.adapter else ""
-    return outputs_folder() / "train" / f"{settings.stage}{after}-{name}-{decided}"
+    return outputs_folder() / "train" / f"{settings.stage}{after}-{base_name(settings.base)}-{decided}"
 
 
 def obstacles(settings: StageSettings, judging: Judging, recipe_problems: Sequence[str], unfit: str) -> list[str]:
@@ -233,16 +229,26 @@ def ask(panel: TrainingPanel, settings: StageSettings, judging: Judging, stands:
 def before_the_press(settings: StageSettings, rows: Sequence[Row], stands: Sequence[str]) -> Any:
     """The updates and the minutes of a stage, or why it cannot be trained."""
     lines = [show.error_line(f"{line[0].upper()}{line[1:]}.") for line in stands]
-    ready = EMPTY if stands else tag("p", forecast(settings, len(rows)))
-    return displayed(tag("div", ready, *lines, data_ready=int(not stands)))
+    finished = "Already trained: see Training run. Change the stage, data or seed for another."
+    ready = tag("p", finished if is_trained(settings) else forecast(settings, len(rows)))
+    return displayed(tag("div", EMPTY if stands else ready, *lines, data_ready=int(not stands)))
 
 
-def stage_row(panel: TrainingPanel, menus: Any, ready: Any = "estimating …") -> Any:
-    """The stage, Train, and the estimate `ready`; Train waits until the estimate is of the chosen stage."""
+def is_trained(settings: StageSettings) -> bool:
+    """Whether the button would train what is trained already."""
+    return is_finished(settings, run_folder(settings))
+
+
+def stage_row(panel: TrainingPanel, menus: Any, ready: Any = "estimating …", done: bool = False) -> Any:
+    """The stage, Train, and the estimate `ready`; Train waits until the estimate is of the chosen stage.
+
+    Args:
+        done: whether this is trained already.
+    """
     import marimo as mo
 
-    waits = panel.going or isinstance(ready, str)
-    label = "Training …" if panel.going else "Train"
+    waits = panel.going or done or isinstance(ready, str)
+    label = "Training …" if panel.going else "Trained ✓" if done else "Train"
     train = mo.ui.button(label=label, disabled=True) if waits else panel.begin_button
     return mo.hstack([menus.elements["stage"], train, ready], justify="start", align="end", gap=1, wrap=True)
 
@@ -252,8 +258,7 @@ def run_row(panel: TrainingPanel, clock: Any, run_choice: Any) -> Any:
     import marimo as mo
 
     view = panel.view(clock, panel.get_folder(), panel.get_activity(), before=[run_choice])
-    status = panel.status
-    standing = EMPTY if status is None else show_training.standing(status, latest(panel.logged))
+    standing = show_training.standing(panel.status, latest(panel.logged)) if panel.status else EMPTY
     return mo.vstack([view, displayed(standing)])
 
 
@@ -273,8 +278,7 @@ class Moment:
     @classmethod
     def of(cls, step: int, talk: Conversation) -> Moment:
         """The reply to the request that a conversation opens with."""
-        turn = talk.turns[0]
-        reward = turn.candidate.reward
+        turn, reward = talk.turns[0], talk.turns[0].candidate.reward
         said = [{"role": "user", "content": talk.tree.initial_request}]
         return cls(step, said, turn.reply.text, reward.total if reward else None)
 
@@ -303,8 +307,11 @@ def moments(panel: TrainingPanel, folder: Path | None, activity: int, progress: 
         return [Moment.of(step, talk) for step, talk in stored[0].items()]
     lines = job.samples()
     first = [line for line in lines if line["prompt"] == lines[0]["prompt"]]
-    replies_of = ((line, line["replies"][0]) for line in first)
-    return [Moment(line["step"], line["prompt"], each["text"], each.get("reward")) for line, each in replies_of]
+    return [
+        Moment(line["step"], line["prompt"], each["text"], each.get("reward"))
+        for line in first
+        for each in line["replies"][:1]
+    ]
 
 
 def domain_of(job: TrainingJob) -> str:
@@ -328,10 +335,9 @@ def loss_curve(panel: TrainingPanel) -> Any:
     status, logged = panel.status, panel.logged
     if status is None:
         return displayed(show.quiet("No training run yet."))
-    if status.going and not logged:
-        return displayed(show.quiet("The loss appears here after the first update."))
     curve = show_training.main_curve(logged, status.total_steps, status.resumed, run_before(panel))
-    return displayed(curve, show_training.alarm_lines(logged))
+    waiting = "" if logged or not status.going else "The curve of this run appears after the first update."
+    return displayed(curve, show.quiet(waiting), show_training.alarm_lines(logged))
 
 
 def run_before(panel: TrainingPanel) -> Sequence[Mapping[str, Any]]:
@@ -347,14 +353,14 @@ def same_user(listed: Sequence[Moment], update: Any) -> Any:
 
     shown = [each for each in listed if each.step == update.value] or list(listed[-1:])
     if not shown:
-        return displayed(show.quiet("The model's replies to one user appear here."))
-    first = [] if listed[0].step == shown[0].step else [listed[0]]
-    both = [*first, *shown]
+        return displayed(show.quiet("One user's request and the model's replies appear here during the training."))
+    both = [*([] if listed[0].step == shown[0].step else [listed[0]]), *shown]
     marks = {
-        each.title: chip(f"reward {show.signed(each.earned)}", "known") for each in both if each.earned is not None
+        each.title: chip(f"reward {show.signed(each.earned)}", "known" if each.earned > 0 else "plain")
+        for each in both
+        if each.earned is not None
     }
-    texts = {each.title: each.text for each in both}
-    replies_shown = displayed(show_training.exchange(shown[0].asked, texts, marks))
+    replies_shown = displayed(show_training.exchange(shown[0].asked, {each.title: each.text for each in both}, marks))
     return mo.vstack([update, replies_shown]) if len(listed) > 1 else replies_shown
 
 
@@ -362,9 +368,8 @@ def settings_view(menus: Any, settings: StageSettings) -> Any:
     """The base and the data, folded away; another base than the tiny one has a name. Then the price on a GPU."""
     import marimo as mo
 
-    named = ("base", *(["model"] if menus.value["base"] == OTHER else []), "data")
-    title, price = gpu_price(settings)
-    return mo.accordion({"Settings: base model and data": in_a_row(menus, *named), title: price})
+    named = ("base", "model", "data") if menus.value["base"] == OTHER else ("base", "data")
+    return mo.accordion(dict([("Settings: base model and data", in_a_row(menus, *named)), gpu_price(settings)]))
 
 
 def gpu_price(settings: StageSettings) -> tuple[str, Any]:
@@ -390,10 +395,9 @@ def gpu_price(settings: StageSettings) -> tuple[str, Any]:
         f"{base.weights / 1e6:,.1f} million weights. Unsloth is a library that trains the same adapter in less memory. "
         "The backend “auto” uses it where it is installed and a GPU is present."
     )
-    table = plain_table(lines)
     card = CARD_OF_RECIPE.get(settings.recipe.name.partition(" ")[0], "t4")
-    title = f"On a GPU: {price(card, 'transformers').partition(' (')[0]}"
-    return title, mo.vstack([displayed(show.quiet(note)), table])
+    shown = mo.vstack([displayed(show.quiet(note)), plain_table(lines)])
+    return f"On a GPU: {price(card, 'transformers').partition(' (')[0]}", shown
 
 
 # -- the tabs ----------------------------------------------------------------------------------------------------------
@@ -427,25 +431,23 @@ def row_preview(rows: Sequence[Row], number: int, settings: StageSettings) -> An
         if tiny
         else "Other bases have other chat templates."
     )
-    note = show.quiet(
-        f"{CARRIES[settings.stage]} This is how {'the tiny model' if tiny else 'Qwen2.5'} reads the row. {heard}"
-    )
-    return displayed(show.panel(f"Row {number} of {len(rows):,}", note, show_pairs.loss(made)))
+    note = f"{CARRIES[settings.stage]} This is how {'the tiny model' if tiny else 'Qwen2.5'} reads the row. {heard}"
+    return displayed(show.panel(f"Row {number} of {len(rows):,}", show.quiet(note), show_pairs.loss(made)))
 
 
 def recipe_view(menus: Any, recipe: Recipe, judge: Any) -> Any:
     """The other menus of a stage, the values of its recipe and the field that changes them, and who judges in GRPO."""
     import marimo as mo
 
-    stage = menus.value["stage"]
-    part = recipe.of(stage)
+    stage, part = menus.value["stage"], recipe.of(menus.value["stage"])
     batch = f"{recipe.name}: {part.batch} sequences per update, {part.per_device} at a time."
     folded = {f"Every value of {stage.upper()}": mo.json(asdict(part) | {"lora": asdict(recipe.lora)})}
     if stage == "grpo":
         folded["Use language models as the judge and the voice"] = mo.vstack(list(judge.elements.values()))
     named = ("from", "recipe", "backend", "seed", *([] if is_tiny_base(menus.value) else ["system"]))
-    rows = (in_a_row(menus, *named), menus.elements["set"], displayed(show.quiet(batch)), mo.accordion(folded))
-    return mo.vstack(rows)
+    return mo.vstack(
+        [in_a_row(menus, *named), menus.elements["set"], displayed(show.quiet(batch)), mo.accordion(folded)]
+    )
 
 
 def command(settings: StageSettings, menus: Mapping[str, Any], access: Access | None) -> Any:
@@ -453,11 +455,18 @@ def command(settings: StageSettings, menus: Mapping[str, Any], access: Access | 
     return displayed(show.code(train_command(settings, preset_of(menus), run_folder(settings), access)))
 
 
+def measured_in_words() -> str:
+    """What SFT changed in a finished run of the paper in miniature, in one sentence."""
+    curves = read_json(EARLIER)["evaluation"]["scopes"][0]["curves"] if EARLIER.is_file() else {}
+    ends = [Estimate(**curves[name][-1]) for name in ("base", "SFT") if curves]
+    return f"A larger run of SFT, made earlier. {show_training.change(*ends)}" if ends else ""
+
+
 def measured_before() -> Any:
     """How much users discovered with models trained in a finished run of the paper in miniature, with intervals."""
-    if not EARLIER.is_file():
-        return displayed(show.quiet("The results of a finished run are part of the repository."))
-    return displayed(show_training.trained_before(read_json(EARLIER)))
+    if EARLIER.is_file():
+        return displayed(show_training.trained_before(read_json(EARLIER)))
+    return displayed(show.quiet("The results of a finished run are part of the repository."))
 
 
 def talk_before_and_after(talk: Any) -> Any:
@@ -490,29 +499,35 @@ def ask_both(panel: TrainingPanel) -> Any:
     domain = domain_of(job)
 
     def answer(messages: Sequence[Any]) -> Any:
-        said = [Message("user", str(messages[-1].content))]
-        answers = replies(names, domain, said, seed=0)
-        flag = chip("broken notation", "bad")
+        answers = replies(names, domain, [Message("user", str(messages[-1].content))], seed=0)
         broken = [label for label, reply in answers.items() if is_broken(reply)]
         texts = {label: (reply.notation or "") if label in broken else reply.text for label, reply in answers.items()}
-        return displayed(show_training.exchange((), texts, dict.fromkeys(broken, flag)))
+        return displayed(show_training.exchange((), texts, dict.fromkeys(broken, chip("broken notation", "bad"))))
 
     tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
     return mo.ui.chat(answer, prompts=[tree.initial_request], max_height=520)
 
 
-def meet_both(panel: TrainingPanel, users: int = MEASURED) -> Any:
-    """The share that users of the evaluation split discover before and after the open run."""
+def what_changed(panel: TrainingPanel, measure: Any, users: int = MEASURED) -> Any:
+    """What the open run changed: the share that users of the evaluation split discover before and after it, in words.
+
+    Args:
+        measure: the button that lets the users meet both models.
+    """
     import marimo as mo
 
     job = panel.job
     if job is None or not sides(panel):
-        return mo.md("When a run of yours is finished, users can meet both models here.")
+        return displayed(show.quiet(measured_in_words() if job and not panel.going else ""))
+    if measure.value != job.folder:
+        return measure
     run, domain = job.folder, domain_of(job)
-    ends = dict(zip(("before", "after"), (0, max(checkpoints(run))), strict=True))
-    shares: dict[str, Estimate | None] = {}
     with mo.status.progress_bar(total=2 * users, title="Conversations", remove_on_exit=True) as bar:
-        for name, step in ends.items():
-            shares[name] = found(run, step, domain, users, on_done=lambda _: bar.update())
+        before, after = (
+            shares_found(run, step, domain, users, on_done=lambda _: bar.update())
+            for step in (0, max(checkpoints(run)))
+        )
     title = f"Share of the hidden intents discovered, {users} users that no model was trained on, 95% interval"
-    return displayed(dots({name: each for name, each in shares.items() if each}, title, to_one=True))
+    shown = {"before": bootstrap_mean(before), "after": bootstrap_mean(after)}
+    words = show.notice(show_training.change(shown["before"], shown["after"], bootstrap_difference(after, before)))
+    return displayed(words, dots(shown, title, shown=percent, to_one=True))

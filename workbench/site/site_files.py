@@ -85,8 +85,7 @@ def build_site(out: Path, pyodide: Path | None = None, project: str = "") -> lis
     data_zip(out / "python" / "data.zip", session)
     sheets = dict.fromkeys(("workbench.css", "site.css", *(sheet for page in pages for sheet in page["sheets"])))
     for name in (*sheets, *SCRIPTS):
-        text = stage_script() if name == "stage.js" else static_text(name)
-        (out / name).write_text(text, encoding="utf-8")
+        (out / name).write_text(stage_script() if name == "stage.js" else static_text(name), encoding="utf-8")
     template = templates().get_template("site_page.html")
     for page in pages:
         values = {"page": page, "pages": pages, "project": project, "values": embedded(page["values"])}

@@ -45,8 +45,7 @@ Points = Sequence[tuple[int, float]]  # (step, value)
 
 def scale(span: Span, start: float = 0.0, end: float = 100.0) -> Scale:
     """From a span of numbers to a stretch of the chart, in percent."""
-    reach = (span.high - span.low) or 1.0
-    return lambda value: start + (end - start) * (value - span.low) / reach
+    return lambda value: start + (end - start) * (value - span.low) / ((span.high - span.low) or 1.0)
 
 
 def span_of(estimates: Iterable[Estimate]) -> Span:
@@ -76,7 +75,7 @@ def _ticks(span: Span) -> dict[float, str]:
     return {at * step: f"{at * step:.3g}".replace("-", "−") for at in places}
 
 
-def _in_words(each: Estimate, shown: Callable[[float], str] = two_decimals) -> str:
+def in_words(each: Estimate, shown: Callable[[float], str] = two_decimals) -> str:
     """ "0.61 [0.55, 0.67], n = 16"."""
     bounds = "" if each.low is None or each.high is None else f" [{shown(each.low)}, {shown(each.high)}]"
     return f"{shown(each.mean)}{bounds}, n = {each.n_artifacts:,}"
@@ -100,8 +99,7 @@ def _sign(look: Look) -> Markup:
 
 def _placed(kind: str, left: float, width: float | None = None) -> Markup:
     """A line or a bar of a row, from one place to another."""
-    wide = "" if width is None else f";width:{width:.2f}%"
-    return tag("i", class_=kind, style=f"left:{left:.2f}%{wide}")
+    return tag("i", class_=kind, style=f"left:{left:.2f}%{'' if width is None else f';width:{width:.2f}%'}")
 
 
 def _between(kind: str, one: float, other: float) -> Markup:
@@ -202,9 +200,7 @@ def dots(
     """
     marks, axis = marks or looks(list(rows)), axis_of(rows.values(), to_one)
     ticks = {at: percent(at) for at in _ticks(axis)} if shown is percent else None
-    drawn = [
-        Row(name, _in_words(each, shown), _interval(each, marks[name]), marks[name]) for name, each in rows.items()
-    ]
+    drawn = [Row(name, in_words(each, shown), _interval(each, marks[name]), marks[name]) for name, each in rows.items()]
     return rows_chart(drawn, axis, title, title, ticks)
 
 
@@ -355,7 +351,7 @@ def _curve(name: str, curve: Sequence[Estimate], look: Look, x: Scale, y: Scale,
     ]
     around = [(at, high) for at, _, high in ends] + [(at, low) for at, low, _ in reversed(ends)]
     marks = (
-        _mark(look, *point, f"{name}, after turn {turn}: {_in_words(each)}")
+        _mark(look, *point, f"{name}, after turn {turn}: {in_words(each)}")
         for turn, (point, each) in enumerate(zip(points, curve, strict=True), 1)
     )
     band = tag("polygon", class_="rf-band", points=_path(around))
@@ -379,18 +375,18 @@ def small_curve(
     """Quantities over steps in a small chart, the last value of each in its legend.
 
     Args:
-        series: name → points; none empty.
+        series: name → points; no points are empty. {} draws the earlier run alone.
         last: the step at the right end.
         shown: writes a number of the axis.
         whole: a share: the axis is 0 to 1.
         from_zero: the axis begins at 0.
         marks: steps with an upright line.
         intervals: (step, low, high) behind the first series.
-        behind: the same quantity of an earlier run, in grey.
+        behind: the same quantity of an earlier run, in gray.
     """
     values = [value for points in (*series.values(), behind) for _, value in points] + [0.0] * from_zero
     span = Span(0.0, 1.0) if whole else _round_span([*values, *(end for _, *ends in intervals for end in ends)])
-    end = max(points[-1][0] for points in series.values())
+    end = max((points[-1][0] for points in series.values()), default=0)
     bold = any(len(points) >= SMOOTHED_FROM for points in series.values())
     x, height = scale(Span(0, last)), scale(span, 100, 0)
 
@@ -410,8 +406,8 @@ def small_curve(
         drawn.append(line("dt-raw" if bold else "dt-line", [points[0], *points], place))
         drawn += [line("dt-line", smooth, place)] if bold else []
     latest = {name: shown(points[-1][1]) for name, points in series.items()}
-    spoken = f"{title} up to step {end}: {'; '.join(f'{name} {value}' for name, value in latest.items())}"
-    field = _field(drawn, {0: shown(span.high), 100: shown(span.low)}, {0: "0", 100: f"step {last:,}"}, spoken)
+    spoken = f"{title} up to update {end}: {'; '.join(f'{name} {value}' for name, value in latest.items())}"
+    field = _field(drawn, {0: shown(span.high), 100: shown(span.low)}, {0: "0", 100: f"update {last:,}"}, spoken)
     key = (
         tag("span", tag("i", data_series=place), f"{name} ", tag("b", value))
         for place, (name, value) in enumerate(latest.items())

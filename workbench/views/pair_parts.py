@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+from discover_lib.base.words import counted
 from discover_lib.core.conversation import Candidate, Conversation, Turn
+from discover_lib.core.intents import IntentTree
 from discover_lib.core.reward import reward
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import REASONS
@@ -13,7 +15,7 @@ from discover_lib.dataset.preview import Piece
 from discover_lib.dataset.rows import LabelledTurn
 from discover_lib.metrics.intervals import percent
 from workbench.views import conversation_parts as show
-from workbench.views.html import Markup, chip, joined, quiet, tag
+from workbench.views.html import Markup, chip, code, joined, more, quiet, tag
 from workbench.views.html import styled as styled
 
 # -- a pair, opened up -------------------------------------------------------------------------------------------------
@@ -31,13 +33,13 @@ def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Ma
     parts = [
         tag("p", why(labelled, rules), class_="dl-told dp-why", data_tone="open" if label.problem else None),
         show.panel("The message that both replies answer", show.chat(conversation, turn.index - 1), latest=True),
-        show.beside(*(side(name, each, rules) for name, each in shown)),
+        show.beside(*(side(name, each, rules, conversation.tree) for name, each in shown)),
         show.beside(*(show.panel("Receipt", receipt(conversation, turn, each, rules)) for _, each in shown)),
     ]
     others = [each for each in turn.candidates if all(each is not side for _, side in shown)]
     if others:
-        cards = (side("not used", each, rules) for each in others)
-        parts.append(show.panel("The other candidates", show.beside(*cards)))
+        cards = show.beside(*(side("not used", each, rules, conversation.tree) for each in others))
+        parts.append(show.panel("The other candidates", cards))
     return joined(parts)
 
 
@@ -47,8 +49,7 @@ def receipt(conversation: Conversation, turn: Turn, candidate: Candidate, rules:
     if not candidate.ahead or whole is None:
         return show.receipt(tree, turn, rules, candidate)
     alone = reward(tree, turn.before, candidate.after, candidate.reply.n_tokens, rules)
-    turns = "1 turn" if len(candidate.ahead) == 1 else f"{len(candidate.ahead)} turns"
-    with_turns = f"With {turns} ahead by {candidate.ahead[0].reply.assistant}"
+    with_turns = f"With {counted(len(candidate.ahead), 'turn')} ahead by {candidate.ahead[0].reply.assistant}"
     sums = " + ".join(map(show.signed, (whole.discovered, whole.penalty)))
     length = show.in_tokens(whole.n_tokens, rules.token_unit)
     bill = quiet(f"{with_turns}: {sums} = {show.signed(whole.total)}, {length} in all. This decides the label.")
@@ -65,7 +66,7 @@ def why(labelled: LabelledTurn, rules: Rules) -> str:
     if label.problem == "tie":
         sentence = f"A tie: every reply is worth {show.signed(best.reward.total)}, so there is no pair."
     else:
-        totals = f"{show.signed(best.reward.total)} against {show.signed(worst.reward.total)}"
+        totals = f"reward {show.signed(best.reward.total)} against {show.signed(worst.reward.total)}"
         margin = show.signed(best.reward.total - worst.reward.total).lstrip("+")
         sentence = f"{_name(best)} is chosen: {totals}, a margin of {margin}. {_what_decided(best, worst)}"
     if turn.chosen != label.best or label.problem == "tie":
@@ -79,11 +80,14 @@ def why(labelled: LabelledTurn, rules: Rules) -> str:
 
 def _what_decided(best: Candidate, worst: Candidate) -> str:
     assert best.reward is not None and worst.reward is not None
-    more = best.reward.discovered - worst.reward.discovered
-    if more == 0:
+    extra = best.reward.discovered - worst.reward.discovered
+    if extra == 0:
         return "Both discover the same amount, so the length penalty alone decides this label."
+    found = (
+        f"It discovers {abs(extra):g} {'intent' if abs(extra) == 1 else 'intents'} {'more' if extra > 0 else 'less'}."
+    )
     penalties = f"{show.signed(best.reward.penalty)} against {show.signed(worst.reward.penalty)}"
-    return f"It discovers {abs(more):g} {'more' if more > 0 else 'less'}; length penalties: {penalties}."
+    return found if best.reward.penalty == worst.reward.penalty else f"{found} Length penalties: {penalties}."
 
 
 def _name(candidate: Candidate) -> str:
@@ -98,12 +102,19 @@ def sides_of(labelled: LabelledTurn) -> list[tuple[str, Candidate]]:
     return list(zip(names, (labelled.best, labelled.worst), strict=True))
 
 
-def side(name: str, candidate: Candidate, rules: Rules) -> Markup:
-    """One reply of the pair, with its kind and its length."""
-    badge = chip(name, "known" if name == "chosen" else "plain")
-    kind = candidate.evaluation.kind.replace("_", " ") if candidate.evaluation else "not judged"
-    facts = f"{kind}; {show.length_sum(candidate.reply, rules)}"
-    return show.part("side", name, _name(candidate), badge, show.rich_text(candidate.reply.text), facts)
+def side(name: str, candidate: Candidate, rules: Rules, tree: IntentTree) -> Markup:
+    """One reply of the pair, the intents that it discovers, and its length, with the notation that was counted."""
+    badge, reply = chip(name, "known" if name == "chosen" else "plain"), candidate.reply
+    shares = candidate.reward.shares if candidate.reward else {}
+    found = "; ".join(tree.text(key) for key in sorted(shares, key=tree.depth, reverse=True) if shares[key] > 0)
+    told = tag(
+        "p", tag("b", "Discovers: " if found else "Discovers no intent" if candidate.reward else "Not judged"), found
+    )
+    above = reply.n_tokens - rules.tau
+    length = f"{reply.n_tokens:,} of {rules.tau:g} free tokens ({reply.counting})"
+    length += f"; {above:g} more cost {min(rules.lam * above, rules.penalty_cap):g}" if above > 0 else ""
+    facts = quiet(length, small=True) if reply.notation is None else more(length, code(reply.notation))
+    return show.part("side", name, _name(candidate), badge, show.rich_text(reply.text), told, facts)
 
 
 # -- what a trainer gets -----------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from discover_lib.tasks.told import number
 from discover_lib.train.grpo import Group
 from discover_lib.train.training_job import JobStatus, alarms
 from workbench.views import conversation_parts as show
-from workbench.views.charts import SMOOTHED, SMOOTHED_FROM, group_bars, small_curve, turn_curves
+from workbench.views.charts import SMOOTHED, SMOOTHED_FROM, group_bars, in_words, small_curve, turn_curves
 from workbench.views.html import EMPTY, Markup, more, progress, quiet, tag
 from workbench.views.html import styled as styled
 from workbench.views.theme import looks
@@ -69,6 +69,11 @@ CHARTS = (
     Chart("Simulator’s share of a step", {"simulator/share": "of the time"}, whole=True),
     Chart("Peak memory, MB", {"memory_mb": "so far"}, from_zero=True),
 )
+READING = {
+    "Loss": "The model's error on its rows: lower is better. Held-out rows are not trained on. Where their loss rises, "
+    "the model learns by heart.",
+    "Reward": "What the replies earn from the simulated user: higher is better.",
+}
 NO_CURVES = {
     "step",
     "epoch",
@@ -121,8 +126,9 @@ def curves(
     )
     smooth = f"Bold: mean of the last {SMOOTHED} logged points. Thin: as logged." if len(lines) >= SMOOTHED_FROM else ""
     dashed = " Dashed vertical line: resumed from a checkpoint." if any(resumed_at) else ""
-    note = quiet(f"{smooth}{dashed}", small=True) if smooth or dashed else EMPTY
-    return shown + note + (more("all other logged metrics", folded) if rest else EMPTY)
+    return (
+        shown + quiet(f"{smooth}{dashed}", small=True) + (more("all other logged metrics", folded) if rest else EMPTY)
+    )
 
 
 def main_chart(lines: Sequence[Line]) -> Chart | None:
@@ -133,17 +139,19 @@ def main_chart(lines: Sequence[Line]) -> Chart | None:
 def main_curve(
     lines: Sequence[Line], total_steps: int | None, resumed_at: Iterable[int] = (), earlier: Sequence[Line] = ()
 ) -> Markup:
-    """The reward where one was logged, else the loss; that of an earlier run in grey.
+    """The reward where one was logged, else the loss, and how to read it; that of an earlier run in gray.
+
+    Before the first update only the earlier run is drawn.
 
     Args:
         total_steps, resumed_at: as of `curves`.
     """
-    chart = main_chart(lines)
+    chart = main_chart(lines) or main_chart(earlier)
     if chart is None:
         return EMPTY
     drawn = _drawn(chart, lines, total_steps, resumed_at, earlier)
-    note = quiet("Gray: the previous run.", small=True) if points(earlier, next(iter(chart.series))) else EMPTY
-    return tag("div", drawn, note, class_="dt-main")
+    gray = " Gray: the previous run." if points(earlier, next(iter(chart.series))) else ""
+    return tag("div", drawn, quiet(READING[chart.title] + gray, small=True), class_="dt-main")
 
 
 def _last(lines: Sequence[Line]) -> int:
@@ -159,14 +167,23 @@ def _drawn(
 ) -> Markup:
     """One chart, with its intervals; nothing where none of its columns was logged."""
     series, end = chart.drawable(lines), max(_last(lines), total_steps or 0)
-    if not series:
+    behind = [point for point in points(earlier, next(iter(chart.series))) if point[0] <= (end or point[0])]
+    if not series and not behind:
         return EMPTY
     low, high = (dict(points(lines, column)) for column in chart.interval or ("", ""))
     intervals = [(step, low[step], high[step]) for step in low if step in high]
     marks = sorted({step for step in resumed_at if 0 < step <= end})
-    behind = [point for point in points(earlier, next(iter(chart.series))) if point[0] <= end]
-    axis: dict[str, Any] = {"whole": chart.whole, "from_zero": chart.from_zero}
-    return small_curve(chart.title, series, end, number, **axis, marks=marks, intervals=intervals, behind=behind)
+    return small_curve(
+        chart.title,
+        series,
+        end or behind[-1][0],
+        number,
+        whole=chart.whole,
+        from_zero=chart.from_zero,
+        marks=marks,
+        intervals=intervals,
+        behind=behind,
+    )
 
 
 def alarm_lines(lines: Sequence[Line]) -> Markup:
@@ -196,14 +213,40 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
         "with users that no model had been trained on; one still emerging counts half; bands are 95% intervals; seed "
         f"{results['options']['seed']} of “discover miniature”."
     )
-    marks, title = looks(named), "Share discovered, by training"
-    chart = turn_curves(curves, marks, title, (best, "base"))
+    chart = turn_curves(curves, looks(named), "Share discovered, by training", (best, "base"))
     return tag("p", tag("b", words)) + chart + quiet(size, small=True)
+
+
+def change(before: Estimate, after: Estimate, difference: Estimate | None = None) -> str:
+    """What a training changed, in words: both shares of the hidden intents, and their difference where it is known."""
+    told = (
+        f"Users discover this share of their hidden intents: before training {in_words(before, percent)}, "
+        f"after training {in_words(after, percent)}."
+    )
+    if difference is None or difference.low is None or difference.high is None:
+        return told
+    mean, low, high = (show.signed(round(100 * each)) for each in (difference.mean, difference.low, difference.high))
+    sure = "" if difference.low * difference.high > 0 else " The two cannot be told apart."
+    return f"{told} For the same users, it changes by {mean} points (95% interval {low} to {high}).{sure}"
 
 
 # -- where a run stands ------------------------------------------------------------------------------------------------
 
 STATE_TONES = {"finished": "known", "failed": "bad", "stopped": "emerging", "stopping": "emerging"}
+
+
+LOADING = ("start Python", "load torch", "load the libraries and the model", "compute the first update")
+LOADS = 0.25  # of the bar
+SILENT = 20.0  # seconds without a sign of life before it is said
+
+
+def loading(status: JobStatus) -> int:
+    """Which step of `LOADING` a run is at, from 1; 0 where it trains, or has ended."""
+    if status.state == "starting":
+        return 1
+    if not status.going or (status.step > max(status.resumed, default=0) and status.message != "starting"):
+        return 0
+    return 2 if status.message == "starting" else 3 if status.message.startswith("trains on") else 4
 
 
 def standing(status: JobStatus, last: Line | None = None) -> Markup:
@@ -212,24 +255,24 @@ def standing(status: JobStatus, last: Line | None = None) -> Markup:
     Args:
         last: the last logged line, for the time left.
     """
-    of = f" of {status.total_steps:,}" if status.total_steps else ""
-    facts = [f"step {status.step:,}{of}" if status.step else ""]
-    if status.resumed:
-        facts.append(f"resumed from step {status.resumed[-1]:,}")
-    if last is not None and status.going:
+    loads, silent, total = loading(status), time.time() - status.updated, status.total_steps
+    facts = [
+        f"update {status.step:,}{f' of {total:,}' if total else ''}" if status.step else "",
+        f"resumed from update {status.resumed[-1]:,}" if status.resumed else "",
+    ]
+    if loads:
+        facts = [f"step {loads} of {len(LOADING)} to the first update: {LOADING[loads - 1]} …"]
+    elif last is not None and status.going:
         facts += [
             f"about {duration(float(last['eta_seconds']))} left" if last.get("eta_seconds") else "",
             f"peak memory {float(last['memory_mb']):,.0f} MB" if last.get("memory_mb") else "",
         ]
-    facts.append(f"last update {duration(max(0.0, time.time() - status.updated))} ago" if status.going else "")
-    message = EMPTY
-    if status.message or status.state == "failed":
-        failed, loading = status.state == "failed", status.message == "starting"
-        doing = "loading the libraries and the model …" if loading else status.message
-        message = show.error_line(status.message) if failed else quiet(doing, small=True)
+    facts.append(f"no sign of life for {duration(silent)}" if status.going and silent > SILENT else "")
+    said = quiet("" if status.message == "starting" else status.message, small=True)
+    message = show.error_line(status.message) if status.state == "failed" else said
+    done = (loads - 1) / len(LOADING) * LOADS if loads else LOADS + (1 - LOADS) * status.step / (total or 1)
     line = (state_chip(status.state), " ", tag("span", " · ".join(filter(None, facts))))
-    share = status.step / status.total_steps if status.total_steps else 0.0
-    return tag("div", tag("p", *line, class_="dt-head"), progress(share), message, role="status")
+    return tag("div", tag("p", *line, class_="dt-head"), progress(done), message, role="status")
 
 
 def kept_round(result: Mapping[str, Any]) -> Markup:
@@ -241,8 +284,11 @@ def kept_round(result: Mapping[str, Any]) -> Markup:
             "Training did not help: held-out users discovered most with the model before training. The "
             "adapter changes nothing."
         )
-    why = "after this round, held-out users discovered most in whole conversations"
-    return quiet(f"The adapter is from round {result['kept_round']}: {why}.", small=True)
+    return quiet(
+        f"The adapter is from round {result['kept_round']}: after this round, held-out users discovered most in whole "
+        "conversations.",
+        small=True,
+    )
 
 
 def state_chip(state: str) -> Markup:
@@ -271,9 +317,10 @@ def before_after(talks: Mapping[str, Conversation]) -> Markup:
     """Conversations of the same user side by side: name → conversation, with what each helped to discover."""
 
     def side(name: str, talk: Conversation) -> Markup:
-        found = len(talk.state.discovered) - len(talk.start.discovered)
-        tokens = sum(turn.reply.n_tokens for turn in talk.turns)
-        title = f"{name}: {found} of {len(talk.tree) - len(talk.start.discovered)} discovered, {tokens:,} tokens"
+        known, tokens = len(talk.start.discovered), sum(turn.reply.n_tokens for turn in talk.turns)
+        title = (
+            f"{name}: {len(talk.state.discovered) - known} of {len(talk.tree) - known} discovered, {tokens:,} tokens"
+        )
         window = tag("div", show.chat(talk), class_="dt-talk", tabindex=0, role="region", aria_label=title)
         return show.panel(title, window)
 
@@ -289,6 +336,5 @@ NOTHING_LEARNT = "All scored rewards are equal, so every advantage is 0 and this
 def group_picture(group: Group, labels: Sequence[str]) -> Markup:
     """The rewards of a group around their mean, and what the update makes of each reply."""
     rewards = dict(zip(labels, group.rewards, strict=True))
-    advantages = dict(zip(labels, group.advantages, strict=True))
-    drawn = group_bars(rewards, advantages, group.mean)
+    drawn = group_bars(rewards, dict(zip(labels, group.advantages, strict=True)), group.mean)
     return drawn if group.signal else drawn + quiet(f"{NOTHING_LEARNT}.")

@@ -1,6 +1,7 @@
 """Every chart, of training too: names are text, figures are said in words, marks stay inside, colors can be read."""
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import workbench
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.results import MEASURE, BehaviourProfile
 from discover_lib.metrics.scorer import FAMILIES
-from discover_lib.train.training_job import latest
+from discover_lib.train.training_job import JobStatus, State, latest
 from workbench.views import charts
 from workbench.views import training as show_training
 from workbench.views.html import Markup, chip
@@ -74,12 +75,44 @@ def test_only_what_was_logged_is_drawn() -> None:
     assert re.findall(r"<figcaption>(.*?)</figcaption>", shown) == ["Distance from the reference"]
 
 
+def test_before_the_first_update_the_previous_run_is_there_in_gray() -> None:
+    shown = show_training.main_curve([], None, earlier=lines(3, loss=0.5))
+    assert "dt-behind" in shown and "update 3" in shown and "data-series" not in shown and "Gray" in shown
+    assert show_training.main_curve([], None) == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "message", "step", "loads"),
+    [
+        ("starting", "starting", 0, 1),
+        ("running", "starting", 0, 2),
+        ("running", "starting", 9, 2),  # resumed
+        ("running", "trains on the processor with transformers (no usable GPU found)", 0, 3),
+        ("running", "sft: 90 rows, 102 updates, 163,840 trained parameters", 0, 4),
+        ("running", "sft: 90 rows, 102 updates, 163,840 trained parameters", 1, 0),
+        ("finished", "the LoRA adapter (the trained weights) is in adapter", 102, 0),
+    ],
+)
+def test_a_run_says_what_it_loads(state: State, message: str, step: int, loads: int) -> None:
+    status = JobStatus(state, step=step, message=message, updated=time.time())
+    assert show_training.loading(status) == loads
+    assert (f"step {loads} of 4" in show_training.standing(status)) == bool(loads)
+
+
+def test_a_change_is_told_with_its_interval_or_cannot_be_told_apart() -> None:
+    before, after = Estimate(0.1, 0.06, 0.14, 20, 20), Estimate(0.27, 0.21, 0.33, 20, 20)
+    said = show_training.change(before, after, Estimate(0.17, 0.11, 0.23, 20, 20))
+    assert "before training 10% [6%, 14%], n = 20" in said and "by +17 points (95% interval +11 to +23)." in said
+    assert said.endswith("+23).") and "cannot be told apart" not in said
+    assert "told apart" in show_training.change(before, after, Estimate(0.01, -0.02, 0.04, 20, 20))
+
+
 def test_a_curve_lies_where_its_numbers_are() -> None:
     """Two points of a share on an axis of ten steps: (5, 1/4) and (10, 1) in a drawing of 100 × 100."""
     shown = show_training.curves([{"step": 5, "share/broken": 0.25}, {"step": 10, "share/broken": 1.0}], 10)
     assert 'points="50.0,75.0 50.0,75.0 100.0,0.0"' in shown
     shown = show_training.curves([{"step": 5, "share/broken": 0.25}, {"step": 10, "share/broken": 1.0}], 20)
-    assert 'points="25.0,75.0 25.0,75.0 50.0,0.0"' in shown and "step 20" in shown  # the rest is still to come
+    assert 'points="25.0,75.0 25.0,75.0 50.0,0.0"' in shown and "update 20" in shown  # the rest is still to come
 
 
 def test_what_could_not_be_scored_leaves_a_gap_and_no_zero() -> None:
