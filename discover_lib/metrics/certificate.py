@@ -69,15 +69,14 @@ RELATIONS = (
         "adaptive",
         "above",
         "draft",
-        "the paper's thesis: it builds what is clear as draft does, and shows samples where it is not",
+        "the paper's thesis: samples help while the user is vague",
         reported=True,
     ),
     Relation(
         "adaptive",
         "above",
         USER_BLIND,
-        "it listens; the other names every value and hears nothing: where that finds as much, "
-        "listening is not what pays",
+        "it listens, and the other names every value",
         reported=True,
     ),
 )

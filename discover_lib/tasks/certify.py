@@ -53,9 +53,8 @@ TONES: dict[str, Tone] = {
     **{"passed": "good", "failed": "bad", "undecided": "open"},
 }
 LISTS = (
-    "Validation checks that showing values discovers more than asking or saying nothing. It does not check that "
-    "listening pays: catalogue ignores the user, but its long replies name every value and can discover as much as the "
-    "oracle. The length penalty is at most 1, so the paper's reward does not prevent this."
+    "Validation does not check that listening pays: catalogue ignores the user, but it names every value and can "
+    "discover as much as the oracle. The length penalty (at most 1) does not prevent this."
 )
 
 
