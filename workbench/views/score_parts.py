@@ -115,7 +115,7 @@ def _verdict(compared: Comparison, measure: Measure) -> Markup:
     said = "too few artifacts" if compared.too_few else said
     needed = None if compared.distinguishable or not mean else compared.needed(abs(mean))
     if needed and needed > compared.difference.n_artifacts and not compared.too_few:
-        words += f"About {needed:,} artifacts would show it."
+        words += f"About {needed:,} artifacts would be enough to tell."
     return tag("b", f"{compared.theirs}: {said}. ") + words
 
 
