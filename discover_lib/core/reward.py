@@ -6,17 +6,17 @@ R_d counts the intents that the reply made the user discover; R_e charges tokens
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from discover_lib.base.records import Record
+from discover_lib.base.records import StructRecord
 from discover_lib.core import authors
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import IntentState
 
 
-@dataclass(frozen=True)
-class Reward(Record, derived=("total",), order=("discovered", "penalty", "total", "n_tokens", "shares")):
+class Reward(
+    StructRecord, frozen=True, derived=("total",), written=("discovered", "penalty", "total", "n_tokens", "shares")
+):
     """A reward and its parts; `total == discovered + penalty`.
 
     Attributes:

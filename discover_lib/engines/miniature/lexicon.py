@@ -33,7 +33,7 @@ ADDED_DOMAINS = tuple(sorted({path.stem for path in LEXICON_FOLDER.glob("*.yaml"
 ALL_DOMAINS = SHIPPED_DOMAINS + ADDED_DOMAINS
 DRAWN = "svg_drawing"  # its values are drawn, those of all others are written: a leaf has a line
 MAX_CUE_WORDS = 4
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")  # within a line
+_SENTENCE_END = re.compile(r"[.!?]\s+")  # within a line
 PRONOUN = re.compile(r"\$(theirs|their|them|they)\b")  # of a story's hero, in a line
 _TOKEN = re.compile(r"^[a-z][a-z0-9-]*$")
 
