@@ -58,7 +58,6 @@ class Record:
     Note(text='a cat', tags=('pets',))
     """
 
-    __slots__ = ()
     _written: ClassVar[tuple[str, ...]]
     _omit: ClassVar[tuple[str, ...]]
     _derived: ClassVar[tuple[str, ...]]
@@ -120,10 +119,7 @@ class _StructKind(msgspec.StructMeta):
 
 
 class StructRecord(Record, msgspec.Struct, metaclass=_StructKind, frozen=True):
-    """A record of which a run makes thousands: it takes a tenth of the time that a frozen dataclass takes to make.
-
-    A record with cached properties is declared with `dict=True`.
-    """
+    """A record of which a run makes thousands: it takes a tenth of the time that a frozen dataclass takes to make."""
 
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
@@ -139,8 +135,11 @@ class _Form(NamedTuple):
 
 @cache
 def _form(cls: type[Record]) -> _Form:
-    found: Any = msgspec.structs.fields(cls) if issubclass(cls, msgspec.Struct) else dataclasses.fields(cls)  # type: ignore[arg-type]
-    fields = {each.name: each for each in found if getattr(each, "init", True)}
+    fields: dict[str, Any] = {
+        each.name: each
+        for each in (msgspec.structs.fields(cls) if issubclass(cls, msgspec.Struct) else dataclasses.fields(cls))  # type: ignore[arg-type]
+        if getattr(each, "init", True)
+    }
     hints = typing.get_type_hints(cls)
     changes = {name: _changes(hints[name]) for name in fields} | dict.fromkeys(cls._derived, (None, None))
     order = cls._written or tuple(changes)
@@ -225,10 +224,4 @@ def _each_item(change: Change | None, collect: Change) -> Change:
 
 
 def _unless_none(change: Change | None) -> Change | None:
-    if change is None:
-        return None
-
-    def changed(value: Any) -> Any:
-        return None if value is None else change(value)
-
-    return changed
+    return None if change is None else lambda value: None if value is None else change(value)

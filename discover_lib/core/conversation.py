@@ -46,7 +46,7 @@ class Message(StructRecord, frozen=True, omit=("notation",)):
     notation: str | None = None
 
 
-class Reply(StructRecord, frozen=True, dict=True, written=("assistant", "text", "notation", "n_tokens", "counting")):
+class Reply(StructRecord, frozen=True, written=("assistant", "text", "notation", "n_tokens", "counting")):
     """One reply of an assistant.
 
     Attributes:
@@ -85,7 +85,7 @@ class Candidate(StructRecord, frozen=True, omit=("ahead",)):
     ahead: tuple[Turn, ...] = ()
 
 
-class Turn(StructRecord, frozen=True, dict=True, omit=("flaws",)):
+class Turn(StructRecord, frozen=True, omit=("flaws",)):
     """One exchange: candidate replies to the same conversation, the chosen one, and the user's answer to it.
 
     Attributes:
@@ -133,7 +133,7 @@ class FinalTurn(Record):
     reply: Reply
 
 
-class Conversation(StructRecord, frozen=True, dict=True, omit=("final",)):
+class Conversation(StructRecord, frozen=True, omit=("final",)):
     """A conversation so far, with all that is needed to repeat it.
 
     Attributes:

@@ -57,7 +57,7 @@ def reward(
 def _newly_discovered(tree: IntentTree, before: IntentState, after: IntentState) -> dict[str, float]:
     """Intent → its part of R_d, for those that have one."""
     changed = before.discovered ^ after.discovered
-    return {key: 1.0 if key in after.discovered else -1.0 for key in tree.intents if key in changed}
+    return {key: 1.0 if key in after.discovered else -1.0 for key in tree.intents if key in changed} if changed else {}
 
 
 def length_penalty(n_tokens: int, rules: Rules) -> float:

@@ -92,7 +92,7 @@ class Transition(StructRecord, frozen=True):
         return data
 
 
-class IntentState(StructRecord, frozen=True, dict=True):
+class IntentState(StructRecord, frozen=True):
     """One moment of a user's mind.
 
     Attributes:

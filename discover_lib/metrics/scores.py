@@ -262,15 +262,15 @@ def is_leak_checked(message: str, tree: IntentTree, state: IntentState) -> bool:
 
 def unchecked_messages(conversation: Conversation) -> int:
     """User messages that could not be read for leaks, and in which no other check found one."""
-    tree = conversation.tree
-    intents_read = is_checkable("", [each.text for each in tree.intents.values()])  # then any of them may be hidden
+    # Where all intents can be read, so can those that a turn left hidden.
+    all_read = is_checkable("", [each.text for each in conversation.tree.intents.values()])
     return sum(
         turn.user_message is not None
         and not leaked(turn)
         and not (
             is_checkable(turn.user_message, ())
-            if intents_read
-            else is_leak_checked(turn.user_message, tree, turn.after)
+            if all_read
+            else is_leak_checked(turn.user_message, conversation.tree, turn.after)
         )
         for turn in conversation.turns
     )

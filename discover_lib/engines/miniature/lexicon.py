@@ -251,8 +251,8 @@ class Lexicon:
         return self.most_specific(found)
 
     def most_specific(self, named: dict[str, str]) -> dict[str, str]:
-        """`found` without the values that lie above another one in it."""
-        if len(named) < 2:
+        """`named` without the values that lie above another one in it."""
+        if named.keys() <= self.clashes.keys():  # leaves alone, as in an artifact, lie above nothing
             return named
         above = {broader for value_id in named for broader in self.lineages[value_id][1:]}
         return {value_id: why for value_id, why in named.items() if value_id not in above}

@@ -139,11 +139,10 @@ def read_user(text: str, domain: str) -> UserReading:
 @lru_cache(maxsize=16384)  # messages are put together of the same clauses again and again
 def _read_clause(clause: str, domain: str) -> tuple[str, Sequence[str], Sequence[str]]:
     """How a clause means the values that it names, these values, and the aspects that it doubts."""
-    lexicon = load_lexicon(domain)
-    values = lexicon.find_cues(clause, talk=True)
+    values = load_lexicon(domain).find_cues(clause, talk=True)
     wished = values and _WISHING.search(clause)
     if _DOUBT.search(clause) and not wished:
-        return "hinted", values, lexicon.aspects_in(clause)
+        return "hinted", values, load_lexicon(domain).aspects_in(clause)
     return "liked" if _LIKING.search(clause) and not wished else "wanted", values, ()
 
 
