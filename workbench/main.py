@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-gc.set_threshold(20_000, 20, 20)  # before the imports: by default the search for cycles takes a tenth of the start
+gc.set_threshold(100_000, 20, 20)  # before the imports: by default the search for cycles takes a tenth of the start
 
 from discover_lib.cli.command_list import CHECKS, SHARING, START, TRAINING, Entry, command_line  # noqa: E402
 from discover_lib.cli.command_list import COMMANDS as LIBRARY  # noqa: E402

@@ -27,6 +27,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
 
+import msgspec
+
 from discover_lib.base.errors import DiscoverError
 
 _PLAIN = (str, int, float, bool, type(None), Any)
@@ -42,7 +44,7 @@ class Record:
     """The base of frozen dataclasses that become JSON and are read back from it.
 
     Keyword arguments of the class statement:
-        order: the names of all fields in the order in which they are written; by default as they are declared.
+        written: the names of all fields in the order in which they are written; by default as they are declared.
         omit: fields that are left out while they hold their default.
         derived: properties that are written for people who read the file, and not read back.
 
@@ -56,15 +58,15 @@ class Record:
     Note(text='a cat', tags=('pets',))
     """
 
-    _order: ClassVar[tuple[str, ...]]
+    _written: ClassVar[tuple[str, ...]]
     _omit: ClassVar[tuple[str, ...]]
     _derived: ClassVar[tuple[str, ...]]
 
     def __init_subclass__(
-        cls, *, order: tuple[str, ...] = (), omit: tuple[str, ...] = (), derived: tuple[str, ...] = ()
+        cls, *, written: tuple[str, ...] = (), omit: tuple[str, ...] = (), derived: tuple[str, ...] = ()
     ) -> None:
         super().__init_subclass__()
-        cls._order, cls._omit, cls._derived = order, omit, derived
+        cls._written, cls._omit, cls._derived = written, omit, derived
 
     def to_dict(self) -> dict[str, Any]:
         """This record as plain data, which `json.dumps` takes."""
@@ -97,6 +99,31 @@ class Record:
             raise RecordError(f"{cls.__name__}: cannot be read ({error})") from error
 
 
+class _StructKind(msgspec.StructMeta):
+    """Makes structs of the keyword arguments of `Record`, which `dataclasses.replace` takes, too."""
+
+    def __new__(
+        cls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        *,
+        written: tuple[str, ...] = (),
+        omit: tuple[str, ...] = (),
+        derived: tuple[str, ...] = (),
+        **settings: Any,
+    ) -> Any:
+        made: Any = super().__new__(cls, name, bases, namespace, **settings)
+        made._written, made._omit, made._derived = written, omit, derived
+        return dataclasses.dataclass(init=False, repr=False, eq=False, match_args=False)(made)
+
+
+class StructRecord(Record, msgspec.Struct, metaclass=_StructKind, frozen=True):
+    """A record of which a run makes thousands: it takes a tenth of the time that a frozen dataclass takes to make."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+
 class _Form(NamedTuple):
     """How one class of records is written and read; a change of None leaves the value as it is."""
 
@@ -108,12 +135,16 @@ class _Form(NamedTuple):
 
 @cache
 def _form(cls: type[Record]) -> _Form:
-    fields = {each.name: each for each in dataclasses.fields(cls) if each.init}  # type: ignore[arg-type]
+    fields: dict[str, Any] = {
+        each.name: each
+        for each in (msgspec.structs.fields(cls) if issubclass(cls, msgspec.Struct) else dataclasses.fields(cls))  # type: ignore[arg-type]
+        if getattr(each, "init", True)
+    }
     hints = typing.get_type_hints(cls)
     changes = {name: _changes(hints[name]) for name in fields} | dict.fromkeys(cls._derived, (None, None))
-    order = cls._order or tuple(changes)
+    order = cls._written or tuple(changes)
     if {*order, *cls._omit} != changes.keys():
-        raise TypeError(f"{cls.__name__}: 'order' and 'omit' must name every field, and no other")
+        raise TypeError(f"{cls.__name__}: 'written' and 'omit' must name every field, and no other")
     return _Form(
         _writer({name: changes[name][0] for name in order}, {name: fields[name].default for name in cls._omit}),
         {name: changes[name][1] for name in fields},
@@ -193,10 +224,4 @@ def _each_item(change: Change | None, collect: Change) -> Change:
 
 
 def _unless_none(change: Change | None) -> Change | None:
-    if change is None:
-        return None
-
-    def changed(value: Any) -> Any:
-        return None if value is None else change(value)
-
-    return changed
+    return None if change is None else lambda value: None if value is None else change(value)

@@ -16,10 +16,10 @@ LETTERS_PER_TOKEN = 7  # longer words are split by subword tokenizers
 
 def count_tokens(text: str) -> int:
     """Tokens of `text`: one per started 7 letters of a word, per 3 digits, per other printable character."""
-    total = 0
-    for piece in _PIECE.findall(text):
-        total += -(-len(piece) // LETTERS_PER_TOKEN) if piece[0].isalpha() and piece.isascii() else 1
-    return total
+    return sum(
+        -(-len(piece) // LETTERS_PER_TOKEN) if piece[0].isalpha() and piece.isascii() else 1
+        for piece in _PIECE.findall(text)
+    )
 
 
 WireMessage = dict[str, str]  # role and content, as TRL and every chat API take them

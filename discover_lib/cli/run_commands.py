@@ -166,7 +166,7 @@ def begun(
 
     A new folder is made only if every model can be asked.  A run that was begun may be finished without that check.
     """
-    gc.set_threshold(100_000, 50, 1000)  # conversations have no cycles; searching for some takes 4% of the time
+    gc.set_threshold(500_000, 50, 1000)  # conversations have no cycles; searching for some takes 4% of the time
     laid = laid_out(kind, tuning, **asked)
     # Importing the client of models takes as long as thirty turns of the miniature.
     settings = settings_of(laid, how, concurrency) if laid.models or how.api_base or how.prices else None

@@ -8,11 +8,13 @@ to replay any turn, to score under other rules without a new judgement, and to e
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from discover_lib.base.records import Record, RecordError
+from msgspec import field
+
+from discover_lib.base.records import Record, RecordError, StructRecord
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.reward import Reward
 from discover_lib.core.rules import Rules
@@ -26,7 +28,7 @@ FORMAT = "discover-conversation/1"
 
 
 @dataclass(frozen=True)
-class Artifact(Record, order=("id", "type", "topic", "domain", "text")):
+class Artifact(Record, written=("id", "type", "topic", "domain", "text")):
     """A finished artifact from which intents are built."""
 
     id: str
@@ -36,8 +38,7 @@ class Artifact(Record, order=("id", "type", "topic", "domain", "text")):
     domain: str = ""  # the miniature's domain, where it belongs to one
 
 
-@dataclass(frozen=True)
-class Message(Record, omit=("notation",)):
+class Message(StructRecord, frozen=True, omit=("notation",)):
     """One message.  `notation` is the compact form of a miniature assistant's reply, where there is one."""
 
     role: Role
@@ -45,8 +46,7 @@ class Message(Record, omit=("notation",)):
     notation: str | None = None
 
 
-@dataclass(frozen=True)
-class Reply(Record, order=("assistant", "text", "notation", "n_tokens", "counting")):
+class Reply(StructRecord, frozen=True, written=("assistant", "text", "notation", "n_tokens", "counting")):
     """One reply of an assistant.
 
     Attributes:
@@ -67,8 +67,7 @@ class Reply(Record, order=("assistant", "text", "notation", "n_tokens", "countin
         return Message("assistant", self.text, self.notation)
 
 
-@dataclass(frozen=True)
-class Candidate(Record, omit=("ahead",)):
+class Candidate(StructRecord, frozen=True, omit=("ahead",)):
     """One reply, judged against the turn's frozen state.  `error` says why it is unscored, if it is.
 
     Attributes:
@@ -86,8 +85,7 @@ class Candidate(Record, omit=("ahead",)):
     ahead: tuple[Turn, ...] = ()
 
 
-@dataclass(frozen=True)
-class Turn(Record, omit=("flaws",)):
+class Turn(StructRecord, frozen=True, omit=("flaws",)):
     """One exchange: candidate replies to the same conversation, the chosen one, and the user's answer to it.
 
     Attributes:
@@ -135,8 +133,7 @@ class FinalTurn(Record):
     reply: Reply
 
 
-@dataclass(frozen=True)
-class Conversation(Record, omit=("final",)):
+class Conversation(StructRecord, frozen=True, omit=("final",)):
     """A conversation so far, with all that is needed to repeat it.
 
     Attributes:

@@ -6,17 +6,17 @@ R_d counts the intents that the reply made the user discover; R_e charges tokens
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from discover_lib.base.records import Record
+from discover_lib.base.records import StructRecord
 from discover_lib.core import authors
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import IntentState
 
 
-@dataclass(frozen=True)
-class Reward(Record, derived=("total",), order=("discovered", "penalty", "total", "n_tokens", "shares")):
+class Reward(
+    StructRecord, frozen=True, derived=("total",), written=("discovered", "penalty", "total", "n_tokens", "shares")
+):
     """A reward and its parts; `total == discovered + penalty`.
 
     Attributes:
@@ -57,7 +57,7 @@ def reward(
 def _newly_discovered(tree: IntentTree, before: IntentState, after: IntentState) -> dict[str, float]:
     """Intent → its part of R_d, for those that have one."""
     changed = before.discovered ^ after.discovered
-    return {key: 1.0 if key in after.discovered else -1.0 for key in tree.intents if key in changed}
+    return {key: 1.0 if key in after.discovered else -1.0 for key in tree.intents if key in changed} if changed else {}
 
 
 def length_penalty(n_tokens: int, rules: Rules) -> float:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from discover_lib.base.records import Record
+from msgspec import field
+from msgspec.structs import force_setattr
+
+from discover_lib.base.records import StructRecord
 
 Threshold = float | tuple[float, ...]
 Kind = Literal["artifact", "dialogue_act"]
@@ -32,8 +34,7 @@ class Discovery(enum.IntEnum):
         return self.value / 2
 
 
-@dataclass(frozen=True)
-class Verdict(Record):
+class Verdict(StructRecord, frozen=True):
     """The judge's finding for one intent in one reply."""
 
     intent_id: str
@@ -44,11 +45,10 @@ class Verdict(Record):
     def __post_init__(self) -> None:
         if isinstance(self.near_misses, str):
             raise TypeError(f"near misses are a list of texts, got the text {self.near_misses!r:.60}")
-        object.__setattr__(self, "near_misses", tuple(self.near_misses))
+        force_setattr(self, "near_misses", tuple(self.near_misses))
 
 
-@dataclass(frozen=True)
-class Evaluation(Record, order=("kind", "kind_reason", "verdicts")):
+class Evaluation(StructRecord, frozen=True, written=("kind", "kind_reason", "verdicts")):
     """A judge's reading of one reply: an artifact satisfies intents, a dialogue act only probes them."""
 
     kind: Kind
@@ -58,14 +58,13 @@ class Evaluation(Record, order=("kind", "kind_reason", "verdicts")):
     def __post_init__(self) -> None:
         if self.kind not in ("artifact", "dialogue_act"):
             raise ValueError(f"an evaluation's kind is 'artifact' or 'dialogue_act', got {self.kind!r}")
-        object.__setattr__(self, "verdicts", tuple(self.verdicts))
+        force_setattr(self, "verdicts", tuple(self.verdicts))
 
     def verdict(self, intent_id: str) -> Verdict | None:
         return next((verdict for verdict in self.verdicts if verdict.intent_id == intent_id), None)
 
 
-@dataclass(frozen=True)
-class Transition(Record):
+class Transition(StructRecord, frozen=True):
     """The effect of one reply on one intent: a change of state, a satisfaction, or a lower threshold.
 
     `before == after` where only θ shrank or the intent became satisfied.  `score`, `theta` (before) and `theta_left`
@@ -93,8 +92,7 @@ class Transition(Record):
         return data
 
 
-@dataclass(frozen=True)
-class IntentState(Record):
+class IntentState(StructRecord, frozen=True):
     """One moment of a user's mind.
 
     Attributes:
@@ -113,10 +111,10 @@ class IntentState(Record):
     __iter__ = None  # a loop would ask `__getitem__` for 0, 1, 2 ... without end
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "satisfied", frozenset(self.satisfied))
-        object.__setattr__(self, "thresholds", _with_tuples(self.thresholds))
+        force_setattr(self, "satisfied", frozenset(self.satisfied))
+        force_setattr(self, "thresholds", _with_tuples(self.thresholds))
         initial = self.thresholds if self.initial_thresholds is None else _with_tuples(self.initial_thresholds)
-        object.__setattr__(self, "initial_thresholds", initial)
+        force_setattr(self, "initial_thresholds", initial)
 
     def __getitem__(self, intent_id: str) -> Discovery:
         return self.discovery.get(intent_id, Discovery.UNDISCOVERED)

@@ -262,10 +262,16 @@ def is_leak_checked(message: str, tree: IntentTree, state: IntentState) -> bool:
 
 def unchecked_messages(conversation: Conversation) -> int:
     """User messages that could not be read for leaks, and in which no other check found one."""
+    # Where all intents can be read, so can those that a turn left hidden.
+    all_read = is_checkable("", [each.text for each in conversation.tree.intents.values()])
     return sum(
         turn.user_message is not None
         and not leaked(turn)
-        and not is_leak_checked(turn.user_message, conversation.tree, turn.after)
+        and not (
+            is_checkable(turn.user_message, ())
+            if all_read
+            else is_leak_checked(turn.user_message, conversation.tree, turn.after)
+        )
         for turn in conversation.turns
     )
 

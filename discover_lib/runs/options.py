@@ -49,7 +49,7 @@ APART_SECONDS = 0.01  # between the beginnings of the first conversations with l
 FAILING_STREAK = 20  # consecutive failed conversations, without a finished turn between them, that end the run
 TICK_SECONDS = 0.5
 TICK_SHARE = 0.05  # of the time, at most: counting a hundred thousand conversations takes 0.2 s
-COMMIT_SECONDS = 0.2
+COMMIT_SECONDS = 0.5
 Halt = Literal["stopped", "budget", "auth", "failing"]
 
 
@@ -415,7 +415,7 @@ class _Run:
     # -- in the thread that keeps
 
     def keep(self, told: Sequence[Notes]) -> None:
-        """Commit the work of other processes; that of a fifth of a second is one commit."""
+        """Commit the work of other processes; that of half a second is one commit."""
         self._told += told
         self._turns += sum(len(notes.turns) for notes in told)
         if time.monotonic() >= self._commit_due:

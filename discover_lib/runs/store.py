@@ -269,6 +269,10 @@ class RunStore:
     def rules(self) -> Rules:
         return Rules.from_dict(self.configuration["rules"])
 
+    @functools.cached_property
+    def _rules_text(self) -> str:
+        return to_json(self.rules.to_dict())
+
     def add_units(self, units: Iterable[UnitRow]) -> None:
         """Write the plan: the planned conversations and their trees.  Idempotent."""
         units = list(units)
@@ -410,15 +414,18 @@ class RunStore:
         if row is None:
             raise StoreError(f"{self.path.parent}: no conversation {place} in this run")
         tree, seed, stop, setting, final = row
-        rows = self._database.all("SELECT CAST(data AS BLOB) FROM turns WHERE place = ? ORDER BY turn", (place,))
-        turns = [data for (data,) in rows]
+        turns = [
+            data
+            for (data,) in self._database.all(
+                "SELECT CAST(data AS BLOB) FROM turns WHERE place = ? ORDER BY turn", (place,)
+            )
+        ]
         # The start follows from tree, rules and seed; where a turn is stored, its own record of the start counts.
         if turns:
             start = turns[0].partition(b'"before":')[2].partition(b',"candidates":')[0].decode()  # ids and numbers
         else:
             start = to_json(initial_state(IntentTree.from_dict(json.loads(tree)), self.rules, seed).to_dict())
-        rules = to_json(self.rules.to_dict())
-        head = f'{{"format":"{FORMAT}","tree":{tree},"rules":{rules},"seed":{seed},"start":{start},"turns":['
+        head = f'{{"format":"{FORMAT}","tree":{tree},"rules":{self._rules_text},"seed":{seed},"start":{start},"turns":['
         tail = f'],"stop":{json.dumps(stop)},"setting":{setting}' + (f',"final":{final}}}' if final else "}")
         return b"".join((head.encode(), b",".join(turns), tail.encode()))
 

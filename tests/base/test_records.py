@@ -27,7 +27,7 @@ class Leaf(Record, omit=("note",)):
 
 
 @dataclasses.dataclass(frozen=True)
-class Tree(Record, order=("leaves", "kind", "half", "shade", "shades", "tags", "pair", "below", "first", "extra")):
+class Tree(Record, written=("leaves", "kind", "half", "shade", "shades", "tags", "pair", "below", "first", "extra")):
     kind: Literal["oak", "elm"]
     leaves: tuple[Leaf, ...]
     shade: Shade

@@ -33,7 +33,7 @@ ADDED_DOMAINS = tuple(sorted({path.stem for path in LEXICON_FOLDER.glob("*.yaml"
 ALL_DOMAINS = SHIPPED_DOMAINS + ADDED_DOMAINS
 DRAWN = "svg_drawing"  # its values are drawn, those of all others are written: a leaf has a line
 MAX_CUE_WORDS = 4
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")  # within a line
+_SENTENCE_END = re.compile(r"[.!?]\s+")  # within a line
 PRONOUN = re.compile(r"\$(theirs|their|them|they)\b")  # of a story's hero, in a line
 _TOKEN = re.compile(r"^[a-z][a-z0-9-]*$")
 
@@ -251,8 +251,8 @@ class Lexicon:
         return self.most_specific(found)
 
     def most_specific(self, named: dict[str, str]) -> dict[str, str]:
-        """`found` without the values that lie above another one in it."""
-        if len(named) < 2:
+        """`named` without the values that lie above another one in it."""
+        if named.keys() <= self.clashes.keys():  # leaves alone, as in an artifact, lie above nothing
             return named
         above = {broader for value_id in named for broader in self.lineages[value_id][1:]}
         return {value_id: why for value_id, why in named.items() if value_id not in above}

@@ -125,23 +125,25 @@ def read_user(text: str, domain: str) -> UserReading:
     """
     if text in FINAL_REQUESTS.values():
         return UserReading(final=True)
-    lexicon = load_lexicon(domain)
-    wanted, liked, hinted, doubted = list[str](), list[str](), list[str](), list[str]()
+    heard: dict[str, list[str]] = {"wanted": [], "liked": [], "hinted": [], "doubted": []}
     for clause in _CLAUSE.split(text):
-        values = lexicon.find_cues(clause, talk=True)
-        if values and _WISHING.search(clause):
-            wanted += values
-        elif _DOUBT.search(clause):
-            hinted += values
-            aspects = lexicon.aspects_in(clause)
-            about = values or (liked[-1:] if not aspects and _ANOTHER.search(clause) else [])
-            doubted += aspects + [lexicon.values[value].dimension for value in about]
-        elif _LIKING.search(clause):
-            liked += values
-        else:
-            wanted += values
-    said = [tuple(dict.fromkeys(ids)) for ids in (wanted, liked, hinted, doubted)]
+        meant, values, aspects = _read_clause(clause, domain)
+        heard[meant] += values
+        if meant == "hinted":
+            about = values or (heard["liked"][-1:] if not aspects and _ANOTHER.search(clause) else [])
+            heard["doubted"] += [*aspects, *(load_lexicon(domain).values[value].dimension for value in about)]
+    said = [tuple(dict.fromkeys(ids)) for ids in heard.values()]
     return UserReading(said[0], said[1], said[2], said[3], asks_for_final(text))
+
+
+@lru_cache(maxsize=16384)  # messages are put together of the same clauses again and again
+def _read_clause(clause: str, domain: str) -> tuple[str, Sequence[str], Sequence[str]]:
+    """How a clause means the values that it names, these values, and the aspects that it doubts."""
+    values = load_lexicon(domain).find_cues(clause, talk=True)
+    wished = values and _WISHING.search(clause)
+    if _DOUBT.search(clause) and not wished:
+        return "hinted", values, load_lexicon(domain).aspects_in(clause)
+    return "liked" if _LIKING.search(clause) and not wished else "wanted", values, ()
 
 
 @dataclass
@@ -243,7 +245,7 @@ def believe(messages: Sequence[Message], lexicon: Lexicon) -> Beliefs:
 def _recollection(text: str, domain: str) -> tuple[tuple[str, ...], ...]:
     """What one own reply adds to `Beliefs`: asked, tried, draft and explored."""
     lexicon, reading = load_lexicon(domain), read_reply(text, domain)
-    wholes, samples = wholes_and_samples(reading.options, lexicon)
+    wholes, samples = parts_of(text, domain)
     tried = tuple(value for option in reading.options for value in option)
     return reading.dimensions_asked, tried, tuple(wholes[-1]) if wholes else (), varied(samples, lexicon)
 
@@ -253,6 +255,12 @@ def varied(options: Sequence[Mapping[str, str]], lexicon: Lexicon) -> tuple[str,
     shared = set.intersection(*map(set, options)) if len(options) > 1 else set()
     shown = (lexicon.values[value].dimension for option in options for value in option if value not in shared)
     return tuple(dict.fromkeys(shown))
+
+
+@lru_cache(maxsize=256)  # the user who points at a part, and the assistant who goes on from it
+def parts_of(text: str, domain: str) -> tuple[Sequence[Mapping[str, str]], Sequence[Mapping[str, str]]]:
+    """`wholes_and_samples` of a reply."""
+    return wholes_and_samples(read_reply(text, domain).options, load_lexicon(domain))
 
 
 def wholes_and_samples(

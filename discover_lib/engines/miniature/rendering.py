@@ -82,12 +82,16 @@ def _laid_out(lines: Sequence[tuple[str, str]], layout: Layout, lexicon: Lexicon
     told = [(_bare(lexicon.values[value].say).capitalize(), value, line) for value, line in lines]
     if layout.sorted:
         told.sort(key=itemgetter(0))
-    items = []
+    items, form = [], _SLOT.sub(r"%(\1)s", layout.item.replace("%", "%%"))
     for n, (term, value, line) in enumerate(told):
-        question = lexicon.dimensions[lexicon.values[value].dimension].question
-        label = layout.labels[n % len(layout.labels)] if layout.labels else ""
-        slots = {"line": line, "n": str(n + 1), "label": label, "term": term, "question": question}
-        items.append(_SLOT.sub(lambda slot: slots[slot[1]], layout.item))  # noqa: B023 (it is called at once)
+        slots = {
+            "line": line,
+            "n": n + 1,
+            "label": layout.labels[n % len(layout.labels)] if layout.labels else "",
+            "term": term,
+            "question": lexicon.dimensions[lexicon.values[value].dimension].question,
+        }
+        items.append(form % slots)
     rows = ["".join(items[start : start + layout.row]) for start in range(0, len(items), layout.row)]
     return layout.head + layout.joint.join(f"{row}|" if layout.row > 1 else row for row in rows)
 

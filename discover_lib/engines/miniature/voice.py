@@ -35,7 +35,7 @@ from discover_lib.engines.miniature.phrases import (
     spoken,
     the,
 )
-from discover_lib.engines.miniature.reading import UserReading, pieces_of, read_reply, read_user, wholes_and_samples
+from discover_lib.engines.miniature.reading import UserReading, parts_of, pieces_of, read_reply, read_user
 from discover_lib.metrics.manners import SHORT
 
 MAX_NAMED = 2  # things a user says at once
@@ -52,7 +52,7 @@ NEEDED = (*NOTHING_UNDERSTOOD, "same", "asked")  # answers that are not left out
 _REFUSALS = ("i'm sorry", "i am sorry", "i can't", "i cannot", "i won't", "i'm unable", "i am unable", "as an ai")
 _NUMBERS = {3: "three", 4: "four", 5: "five", 6: "six"}
 _SAID_ONCE = {"thank", "thanks", "please", "sorry", "show", "again", "like", "love"}
-_LETTERS = [f"{letter}." for letter in "ABCDEFGH"]  # under which a reply shows a sample, in a line
+_LETTERS = {f"{letter}." for letter in "ABCDEFGH"}  # under which a reply shows a sample, in a line
 _ARTICLE = re.compile(r"\b(?:the|an?) (?=[a-z])")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
@@ -194,7 +194,7 @@ class MiniatureVoice:
         options = [frozenset(option) for option in read]
         if letters := [row[0] for row in text.split("\n") if row in _LETTERS]:  # a whole artifact may stand before them
             return tuple(zip(letters, options[-len(letters) :], strict=False))
-        samples = [frozenset(option) for option in wholes_and_samples(read, self.lexicon)[1]] or options
+        samples = [frozenset(option) for option in parts_of(text, self.domain)[1]] or options
         places = [f"the {place} one" for place in _ORDINALS[: len(samples)]]
         return tuple(zip(places if all(map(self._harmless, places)) else [""] * len(samples), samples, strict=False))
 
