@@ -92,7 +92,7 @@ class _Drawing:
 
     def __init__(self, chosen: Chosen) -> None:
         def first(dimension: str, among: Collection[str]) -> str:
-            return next((value for value in chosen.get(dimension, ()) if value in among), "")
+            return next(filter(among.__contains__, chosen.get(dimension, ())), "")
 
         self.chosen = chosen
         self.values = frozenset[str]().union(*chosen.values())
