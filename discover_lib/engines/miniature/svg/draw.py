@@ -92,10 +92,10 @@ class _Drawing:
 
     def __init__(self, chosen: Chosen) -> None:
         def first(dimension: str, among: Collection[str]) -> str:
-            return next((value for value in chosen.get(dimension, ()) if value in among), "")
+            return next(filter(among.__contains__, chosen.get(dimension, ())), "")
 
         self.chosen = chosen
-        self.values = frozenset(value for values in chosen.values() for value in values)
+        self.values = frozenset[str]().union(*chosen.values())
         self.subject = first("subject", SUBJECTS)
         self.figure: Figure = SUBJECTS[self.subject or STUDY]
         self.afloat = self.figure.on == "water" or (not self.subject and "open-sea" in self.values)

@@ -15,6 +15,7 @@ LARGEST = 1e9  # numbers beyond it are read as it: products of two stay exact en
 LONG_OUTLINE = 4000  # characters of path data from which on no measure is kept
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]++)?+")
+_LARGE = re.compile(r"[0-9]{10}|[eE]")  # what a number beyond `LARGEST` has in it
 _COMMAND = re.compile(r"([MmLlHhVvCcSsQqTtAaZz])([^MmLlHhVvCcSsQqTtAaZz]*+)")
 # The flags of arcs may stand without separators: "a2 2 0 012 2".
 _ARC = re.compile(
@@ -51,14 +52,7 @@ def length(text: str | None, whole: float = 0.0) -> float | None:
 
 def numbers(text: str) -> list[float]:
     """The numbers in a text (a viewBox, arguments, dashes, corners), each at most `LARGEST`."""
-    return _clamped(_NUMBER.findall(text))
-
-
-def _clamped(written: Sequence[str]) -> list[float]:
-    given = [*map(float, written)]
-    if given and (max(given) > LARGEST or min(given) < -LARGEST):
-        return [min(max(number, -LARGEST), LARGEST) for number in given]
-    return given
+    return [min(max(float(number), -LARGEST), LARGEST) for number in _NUMBER.findall(text)]
 
 
 @lru_cache(maxsize=16384)
@@ -127,8 +121,10 @@ def _path_parts(d: str) -> list[list[Point]]:
     before = ""
     for letter, given in _segments(d):
         kind = letter.upper()
-        left, top = here if letter.islower() else (0.0, 0.0)
-        if kind == "Z":
+        left, top = (0.0, 0.0) if letter == kind else here
+        if kind == "L" or kind == "M":
+            here = (left + given[0], top + given[1])
+        elif kind == "Z":
             here = start
         elif kind == "H" or kind == "V":
             here = (left + given[0], here[1]) if kind == "H" else (here[0], top + given[0])
@@ -141,10 +137,8 @@ def _path_parts(d: str) -> list[list[Point]]:
             if kind in "ST":  # the first control point mirrors the last one of the curve before
                 smooth = before in ("CS" if kind == "S" else "QT")
                 turns.insert(0, (2 * here[0] - bend[0], 2 * here[1] - bend[1]) if smooth else here)
-            if kind in "CSQT":
-                points += _along_curve(here, *turns)
-                bend = turns[-2]
-            here = turns[-1]
+            points += _along_curve(here, *turns)
+            bend, here = turns[-2:]
         if kind == "M":
             start, points = here, []
             parts.append(points)
@@ -164,11 +158,14 @@ def _along_curve(begin: Point, first: Point, second: Point, third: Point | None 
 
 def _segments(d: str) -> Iterator[tuple[str, list[float]]]:
     """The path as one (letter, arguments) per drawn segment; arguments that do not suffice for one are left out."""
+    has_large = _LARGE.search(d)
     for letter, rest in _COMMAND.findall(d):
         if letter in "Zz":
             yield letter, []
             continue
-        given = _clamped(_arcs(rest)) if letter in "Aa" else numbers(rest)
+        given = [*map(float, _arcs(rest) if letter in "Aa" else _NUMBER.findall(rest))]
+        if has_large:
+            given = [min(max(number, -LARGEST), LARGEST) for number in given]
         size = _ARGUMENTS[letter.upper()]
         for at in range(0, len(given) - size + 1, size):
             yield letter, given[at : at + size]
@@ -227,11 +224,9 @@ def _outline(is_path: bool, data: str) -> tuple[Box | None, float]:
         return None, 0.0
     xs, ys = zip(*points, strict=True)
     box = (min(xs), min(ys), max(xs), max(ys))
-    return box, min((box[2] - box[0]) * (box[3] - box[1]), abs(sum(map(_signed_area, parts))))
-
-
-def _signed_area(points: Sequence[Point]) -> float:
-    return sum([x * y2 - x2 * y for (x, y), (x2, y2) in zip(points, (*points[1:], points[0]), strict=True)]) / 2
+    rounds = (zip(part, (*part[1:], part[0]), strict=True) for part in parts)
+    areas = (sum([x * y2 - x2 * y for (x, y), (x2, y2) in each]) / 2 for each in rounds)
+    return box, min((box[2] - box[0]) * (box[3] - box[1]), abs(sum(areas)))
 
 
 def measure(tag: str, attributes: Mapping[str, str], width: float, height: float) -> tuple[Box | None, float]:

@@ -179,7 +179,7 @@ SIDES = {
 SPOT = 0.08  # share of the figure's area, or of its hues, that a spot has at least
 
 
-@dataclass
+@dataclass(slots=True)
 class Tints:
     """How much of which hue a picture has: sums over its paints, weighted by area and chroma."""
 

@@ -51,14 +51,18 @@ def read_svg(text: str, name: str = "") -> dict[str, str]:
         SvgError: the text cannot be parsed as an SVG (see `parse_svg`), or is too much to measure (see `scene_of`).
     """
     scene = scene_of(parse_svg(text))
+    has_ground = _has_ground(scene)
     # The paint of the whole canvas: one color, the stops of a gradient, or nothing.
     background = _colours_of(scene.background.style.fill, scene) if scene.background else ()
     findings = dict(_named(scene, background, name))
-    findings |= dict([*_paper(scene, background, findings), *_format(scene), *_border(scene), *_lettering(scene)])
+    paper = () if has_ground else _paper(scene, background, findings)
+    canvas = _format(scene.width, scene.height) if scene.has_format else ()
+    findings |= dict([*paper, *canvas, *_border(scene), *_lettering(scene)])
     findings |= dict(_colours(scene, background))
     if scene.figure:
         box = union([shape.box for shape in scene.figure])
-        findings |= dict([*_composition(scene, box), *_lines(scene, box), *_surface(scene)])
+        place = _composition(scene, box) if scene.has_format and not has_ground else ()
+        findings |= dict([*place, *_lines(scene, box), *_surface(scene)])
     return findings
 
 
@@ -106,11 +110,7 @@ def _short(label: str) -> str:
 def _paper(scene: Scene, background: Sequence[Rgb], named: Iterable[str]) -> Iterator[Finding]:
     """Plain paper, where the whole canvas has one paint and nothing lies around the subject."""
     lexicon = load_lexicon("svg_drawing")
-    if (
-        len(background) != 1
-        or _has_ground(scene)
-        or any(lexicon.values[value].dimension in ("setting", "light") for value in named)
-    ):
+    if len(background) != 1 or any(lexicon.values[value].dimension in ("setting", "light") for value in named):
         return
     light = lightness(background[0])
     value = "white-paper" if light >= 0.985 else "dark-paper" if light < DARK else "tinted-paper"
@@ -126,8 +126,7 @@ def _has_ground(scene: Scene) -> bool:
         and shape.box[2] >= right - near_x
         and (shape.box[3] >= bottom - near_y or shape.box[1] <= top + near_y)
         and shape.box[3] - shape.box[1] < GROUND * scene.height
-        for shape in scene.figure
-        if shape.style.fill != "none"
+        for shape in scene.filled
     )
 
 
@@ -158,16 +157,17 @@ def _colours_of(paint: str, scene: Scene) -> Sequence[Rgb]:
 _RATIOS = {"postcard": 3 / 2, "widescreen": 16 / 9, "portrait": 3 / 4, "phone": 9 / 16}
 
 
-def _format(scene: Scene) -> Iterator[Finding]:
-    ratio = scene.width / scene.height
+@lru_cache(maxsize=256)
+def _format(width: float, height: float) -> tuple[Finding, ...]:
+    ratio = width / height
     longer = max(ratio, 1 / ratio)
     named = next((name for name, each in _RATIOS.items() if abs(ratio / each - 1) < 0.035), "")
     if not named and longer > 1.18:
         named = "wide" if ratio > 1 else "tall"
-    if scene.has_format and longer <= 1.03:
-        yield "square", f"the canvas is {scene.width:g} × {scene.height:g}"
-    elif scene.has_format and named:
-        yield named, f"the canvas is {longer:.2f} times as {'wide as tall' if ratio > 1 else 'tall as wide'}"
+    if longer <= 1.03:
+        return (("square", f"the canvas is {width:g} × {height:g}"),)
+    way = "wide as tall" if ratio > 1 else "tall as wide"
+    return ((named, f"the canvas is {longer:.2f} times as {way}"),) if named else ()
 
 
 # ---- border and lettering
@@ -247,8 +247,6 @@ def _typeface(families: str) -> str:
 
 
 def _composition(scene: Scene, box: Box) -> Iterator[Finding]:
-    if not scene.has_format or _has_ground(scene):
-        return
     left, top, right, bottom = box
     left, top = max(left, scene.canvas[0]), max(top, scene.canvas[1])
     right, bottom = min(right, scene.canvas[2]), min(bottom, scene.canvas[3])
@@ -303,8 +301,7 @@ def _lines(scene: Scene, box: Box) -> Iterator[Finding]:
     left, top, right, bottom = box
     share = width / max(right - left, bottom - top, 1e-9)
     reason = f"lines of {_short(paint)}, {share:.1%} of the figure wide, run along its edges"
-    is_filled = any(shape.style.fill != "none" for shape in scene.figure)
-    fine, bold = (FINE_LINE, BOLD_LINE) if is_filled else (FINE_STROKE, BOLD_STROKE)
+    fine, bold = (FINE_LINE, BOLD_LINE) if scene.filled else (FINE_STROKE, BOLD_STROKE)
     light = lightness(rgb(paint) or (0.5, 0.5, 0.5))
     if light > 0.78:
         yield "white-lines", reason
@@ -316,9 +313,8 @@ def _lines(scene: Scene, box: Box) -> Iterator[Finding]:
 
 def _surface(scene: Scene) -> Iterator[Finding]:
     """Shading, print or washes over a good part of the figure."""
-    filled = [shape for shape in scene.figure if shape.style.fill != "none"]
-    areas = _areas([(shape.style.fill, shape.area) for shape in filled])
-    total, thin = sum(areas.values()), sum([shape.area for shape in filled if shape.style.fill_alpha < 0.88])
+    areas = _areas([(shape.style.fill, shape.area) for shape in scene.filled])
+    total, thin = sum(areas.values()), sum([shape.area for shape in scene.filled if shape.style.fill_alpha < 0.88])
     paint = max((paint for paint in areas if paint.startswith("url(")), key=areas.__getitem__, default="")
     source = _reference(paint, scene) if paint and areas[paint] >= WORKED * total else None
     tag = local_name(source.tag) if source is not None else ""

@@ -122,6 +122,8 @@ class Scene:
     """What an SVG paints."""
 
     canvas: Box
+    width: float
+    height: float
     has_format: bool  # the drawing itself says how wide and tall it is
     ids: dict[str, Element] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)  # of the drawing as a whole: title, description, outermost labels
@@ -129,16 +131,9 @@ class Scene:
     background: Shape | None = None
     frames: list[Shape] = field(default_factory=list)
     figure: list[Shape] = field(default_factory=list)
+    filled: list[Shape] = field(default_factory=list)  # those of the figure
     writing: list[Writing] = field(default_factory=list)
     scenery: dict[str, float] = field(default_factory=dict)  # fill → area, of the landscape and the sky
-
-    @property
-    def width(self) -> float:
-        return self.canvas[2] - self.canvas[0]
-
-    @property
-    def height(self) -> float:
-        return self.canvas[3] - self.canvas[1]
 
 
 @lru_cache(maxsize=16384)
@@ -171,7 +166,7 @@ class _Reader:
     """Walks one drawing and fills a scene."""
 
     def __init__(self, root: Element, *, skip_company: bool) -> None:
-        self.scene = Scene(*_canvas(root))
+        self.scene = Scene(*_canvas(*map(root.get, ("viewBox", "width", "height"))))
         self.size = (self.scene.width, self.scene.height)
         self.skip_company = skip_company
         self.has_skipped = False
@@ -312,6 +307,7 @@ class _Reader:
         if not scene.figure:  # a ring, say, that goes around nothing is what there is to see
             scene.figure = [shape for shape in scene.frames if shape.style.fill == "none"]
             scene.frames = [shape for shape in scene.frames if shape.style.fill != "none"]
+        scene.filled = [shape for shape in scene.figure if shape.style.fill != "none"]
 
 
 _NO_STYLE = Style({})
@@ -345,14 +341,16 @@ def declarations(style: str) -> dict[str, str]:
     return {name: value for name, value in pairs if name in _STYLED and value}
 
 
-def _canvas(root: Element) -> tuple[Box, bool]:
-    """The canvas in user units, and whether the drawing states it."""
-    box = numbers(root.get("viewBox", ""))
+@lru_cache(maxsize=64)
+def _canvas(view: str | None, width: str | None, height: str | None) -> tuple[Box, float, float, bool]:
+    """The canvas in user units, its width and height, and whether the drawing states it."""
+    box = numbers(view or "")
     if len(box) != 4:
-        box = [0.0, 0.0, *(length(root.get(side)) or 0.0 for side in ("width", "height"))]
+        box = [0.0, 0.0, length(width) or 0.0, length(height) or 0.0]
     has_format = min(box[2:]) > SMALLEST
-    left, top, width, height = box if has_format else (0.0, 0.0, 300.0, 150.0)
-    return (left, top, left + width, top + height), has_format
+    left, top, across, down = box if has_format else (0.0, 0.0, 300.0, 150.0)
+    right, bottom = left + across, top + down
+    return (left, top, right, bottom), right - left, bottom - top, has_format
 
 
 def _covers(shape: Shape, scene: Scene) -> bool:
