@@ -59,7 +59,7 @@ PARTS = (
     Part(
         "adaptive",
         "shows options or builds",
-        "In {turns}, it showed options: the user can pick what they could not name. Then it built what they picked.",
+        "In {turns}, it showed options: the user can pick what they could not name. Its drafts start from these picks.",
     ),
 )
 
@@ -229,8 +229,8 @@ def six_rules() -> str:
 
 WHO_PLAYS = """
 Small programs play the user and the assistants. They follow the rules of
-[the paper](https://arxiv.org/abs/2602.03429) and use no language model. To let a language model play a part, open the
-page *Conversation*, then *Use a language model*, and type the model’s name.
+[the DiscoverLLM paper](https://arxiv.org/abs/2602.03429) and use no language model. To let a language model play a
+part, open the page *Conversation*, then *Use a language model*, and type the model’s name.
 
 One user proves little. The page *Compare* measures many users.
 """
