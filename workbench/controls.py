@@ -18,6 +18,7 @@ from discover_lib.metrics.satisfaction import request_named
 from discover_lib.tasks.told import cost_told, stage_table
 from discover_lib.tasks.waist import Lines, Report
 from workbench.parts import report_html
+from workbench.sources import domain_label
 from workbench.views.html import EMPTY, Markup, error_line, leave_out_sheet, static_text, styled
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ STYLES = {
     "with the co-creation prompt": "co-creation",
     "with the clarifying prompt": "clarifying",
 }
-_AS_WRITTEN = {"svg": "SVG", "dataviz": "data-viz"}
 
 
 class ChoiceError(DiscoverError):
@@ -136,12 +136,6 @@ def domain_labels() -> dict[str, str]:
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 
     return {domain_label(domain): domain for domain in ALL_DOMAINS}
-
-
-def domain_label(domain: str) -> str:
-    """A domain in words that people read."""
-    label = " ".join(_AS_WRITTEN.get(word, word) for word in domain.split("_"))
-    return label[0].upper() + label[1:]
 
 
 def read_choice(values: Mapping[str, Any] | None) -> Choice:

@@ -25,7 +25,7 @@ from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import LaidOut, RunOptions, check_models, execute, lay_out
 from discover_lib.runs.store import FILE, RunStore, StoreError
 from discover_lib.train.training_job import SETTINGS
-from workbench.controls import domain_label
+from workbench.sources import domain_label
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings

@@ -31,6 +31,7 @@ from discover_lib.runs.artifact_files import (
 )
 
 SourceKind = Literal["miniature", "trees", "recorded", "run"]
+AS_WRITTEN = {"svg": "SVG", "dataviz": "data-viz"}  # words of a domain's name
 GENERATED_SHOWN = 12  # generated artifacts offered beside the hand-written ones
 
 
@@ -89,6 +90,12 @@ class Settings:
     def models(self) -> list[str]:
         """The language models that take part; none with a recorded source."""
         return [] if self.recorded else self.spec.models((self.assistant,))
+
+
+def domain_label(domain: str) -> str:
+    """A domain in words that people read."""
+    label = " ".join(AS_WRITTEN.get(word, word) for word in domain.split("_"))
+    return label[:1].upper() + label[1:]
 
 
 def recorded_choices() -> list[Recorded]:

@@ -45,6 +45,7 @@ from workbench.jobs import folder_of
 from workbench.live import Calls, Errand
 from workbench.map import NEW_TEXT, IntentMap
 from workbench.parts import plain_table
+from workbench.sources import domain_label
 from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, error_line, notice, quiet, styled, table, tag
 from workbench.views.located import numbers_of, read_piece
@@ -340,7 +341,7 @@ class OwnArtifacts:
         """The menu of an artifact's kind, which reads it anew."""
         import marimo as mo
 
-        name, now = reading.artifact.id, controls.domain_label(reading.artifact.domain)
+        name, now = reading.artifact.id, domain_label(reading.artifact.domain)
 
         def read_as(domain: str) -> None:
             self._cards[name] = self._card(read(name, reading.artifact.text, domain))

@@ -20,8 +20,8 @@ from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.judge import judge_intent, requirement
 from discover_lib.engines.miniature.reading import read_reply
 from workbench.carried import kept
-from workbench.controls import domain_label
 from workbench.map import IntentMap, MapMoment
+from workbench.sources import domain_label
 from workbench.story import PEOPLE as PEOPLE
 from workbench.story import WHO_PLAYS, six_rules
 from workbench.story import story_widget as story_widget
