@@ -75,7 +75,7 @@ def stage_menus(activity: int) -> Any:
     """
     import marimo as mo
 
-    known, default = training_places(), default_data()
+    default, known = default_data(), training_places()  # the default data are made first, or they are no place yet
     first = next((name for name, folder in known.items() if folder == default), next(iter(known)))
     jobs = [job.folder for job in find_jobs(outputs_folder()).values() if job.status().state == "finished"]
     menu, presets = mo.ui.dropdown, ["automatic", "paper", "80gb", "40gb", "24gb", "t4", "miniature"]
