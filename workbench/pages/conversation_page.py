@@ -300,7 +300,7 @@ def rules_line(session: Session) -> str:
     """The rules in force, who plays, and what has been spent."""
     about, used = rules_told(session.conversation.rules), session.settings
     if used.recorded:
-        return f"{about}. {session.conversation.setting.get('note', '')}."
+        return ". ".join(filter(None, (about, session.conversation.setting.get("note")))) + "."
     if used.models:
         spent = session.calls.line
         return f"{about}. Random seed {used.seed}. Language models: {who_plays(session)}. {spent}{'.' if spent else ''}"

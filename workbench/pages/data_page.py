@@ -209,7 +209,7 @@ def table_3_view(table: Table3, rules: Rules) -> Any:
     """The paper's Table 3: how many turns each assistant won, as a bar, and the whole table."""
     caption = f"Rewards: mean ± sd over turns [95% interval over artifacts]; {rules.name} rules, "
     caption += f"λ = {rules.lam:g}, τ = {rules.tau:g} {rules.token_unit}"
-    counts = {**table.wins, "several share it": table.shared, "tie, no pair": table.ties}
+    counts = {**table.wins, "several assistants tie": table.shared, "all tie, no pair": table.ties}
     turns = sum(counts.values())
     won = {name: Estimate(count / turns, None, None, turns, turns) for name, count in counts.items() if count}
     whole = show.more("The whole table", show.table(("", ""), list(table.rows()), caption))
