@@ -402,8 +402,7 @@ class Session:
         from discover_lib.engines.miniature.lexicon import load_lexicon
         from discover_lib.engines.miniature.rendering import typed_reply
 
-        request = self.conversation.tree.initial_request
-        return as_reply(typed_reply(text, load_lexicon(self._domain), request))
+        return as_reply(typed_reply(text, load_lexicon(self._domain), self.conversation.tree.initial_request))
 
     def _consider(self, roles: RoleEngines, simulator: UserSimulator, name: str) -> Candidate:
         try:

@@ -180,7 +180,10 @@ def about_the_table(compared: Compared) -> Any:
     note = f"{artifacts} artifacts, {users} users. Means with 95% intervals over artifacts. "
     note += score_parts.against_ceiling(compared.ceiling, compared.table)
     made = score_parts.made_under(compared.run.configuration)
-    return displayed(show.quiet(note, small=True), audit_parts.certificate_chip(compared.folder), made)
+    # A validated user says nothing of trees that the visitor made, and that may be misread.
+    is_ours = compared.run.configuration.get("domain")
+    chip = audit_parts.certificate_chip(compared.folder) if is_ours else show.EMPTY
+    return displayed(show.quiet(note, small=True), chip, made)
 
 
 # -- the conversations behind a number ---------------------------------------------------------------------------------
@@ -449,8 +452,7 @@ class Making:
         import marimo as mo
 
         cap = mo.ui.number(0, 1000, 0.5, value=None, label="Maximum cost in US$")
-        chooser = controls.chooser(("judge", "voice", "assistant"))
-        self.models = mo.ui.dictionary({"models": chooser, "cap": cap})
+        self.models = mo.ui.dictionary({"models": controls.chooser(("judge", "voice", "assistant")), "cap": cap})
         self._menus = controls.evaluation_menus({})
 
     def menus(self, folder: Path) -> Any:
