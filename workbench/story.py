@@ -155,8 +155,7 @@ class StoryTeller:
         own = self._met[1]
         if own.conversation.stop is None:
             own.step(typed_reply(text, load_lexicon(domain), own.conversation.tree.initial_request))
-        told = column(YOU, answered(own), self._imagine(domain))
-        return told | {"over": own.conversation.stop is not None}
+        return column(YOU, answered(own), self._imagine(domain)) | {"over": own.conversation.stop is not None}
 
     def _tree(self, person: int) -> IntentTree:
         domain, index = self.people[person % len(self.people)]

@@ -124,8 +124,7 @@ class Compared:
     @classmethod
     def of(cls, run: EvaluatedRun, folder: Path, pool: Pool, measure: Measure) -> Compared:
         values = values_of(pool)
-        pairs = compare(values.get(measure.name, {}))
-        return cls(run, folder, pool, measure, table_of(values, pool.assistants), pairs)
+        return cls(run, folder, pool, measure, table_of(values, pool.assistants), compare(values.get(measure.name, {})))
 
     @property
     def marks(self) -> dict[str, Look]:
@@ -181,8 +180,7 @@ def about_the_table(compared: Compared) -> Any:
     note += score_parts.against_ceiling(compared.ceiling, compared.table)
     made = score_parts.made_under(compared.run.configuration)
     # A validated user says nothing of trees that the visitor made, and that may be misread.
-    is_ours = compared.run.configuration.get("domain")
-    chip = audit_parts.certificate_chip(compared.folder) if is_ours else show.EMPTY
+    chip = audit_parts.certificate_chip(compared.folder) if compared.run.configuration.get("domain") else show.EMPTY
     return displayed(show.quiet(note, small=True), chip, made)
 
 
@@ -278,8 +276,7 @@ def _only_one_found(ours: score_parts.Side, theirs: score_parts.Side) -> Any:
     import marimo as mo
 
     parts = []
-    found = found_by_one(ours.conversation, theirs.conversation)
-    for side, keys in zip((ours, theirs), found, strict=True):
+    for side, keys in zip((ours, theirs), found_by_one(ours.conversation, theirs.conversation), strict=True):
         parts += [mo.md(f"Only {side.name} discovered: {len(keys)}"), *([_evidence(side, keys)] if keys else [])]
     return mo.vstack(parts)
 

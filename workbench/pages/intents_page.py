@@ -131,9 +131,12 @@ def stages(built: BuiltTree) -> dict[str, Any]:
         {"requirement": each.text, "aspect": each.dimension.replace("_", " "), "evidence": each.reason}
         for each in built.recognised
     ]
-    shown = [mo.md(request), plain_table(rows, page_size=8)]
-    shown += [mo.md("; ".join(built.notes) + ".")] if built.notes else []
-    return {f"{len(built.recognised)} requirements became {len(tree)} intents": mo.vstack(shown)}
+    notes = [mo.md("; ".join(built.notes) + ".")] if built.notes else []
+    return {
+        f"{len(built.recognised)} requirements became {len(tree)} intents": mo.vstack(
+            [mo.md(request), plain_table(rows, page_size=8), *notes]
+        )
+    }
 
 
 # -- a tree as a file --------------------------------------------------------------------------------------------------
@@ -210,9 +213,8 @@ class Reading:
         if self.artifact.domain in TEXT_DOMAINS:
             marks, marked, sentences = self._read
             return f"{counted(marks, 'mark')} in {marked} of {counted(sentences, 'sentence')}"
-        aspects = self.lexicon.dimensions.values()
-        some = ", ".join(each.aspect.removeprefix("the ") for each in [*aspects][:2])
-        return f"Intents found for {self.aspects} of {len(aspects)} aspects ({some} …)"
+        names = [each.aspect.removeprefix("the ") for each in self.lexicon.dimensions.values()]
+        return f"Intents found for {self.aspects} of {len(names)} aspects ({', '.join(names[:2])} …)"
 
     @property
     def doubt(self) -> str:
@@ -222,8 +224,9 @@ class Reading:
         artifact of the project passes.
         """
         _, marked, sentences = self._read
-        is_marked = marked * (2 if self.aspects < FEW_ASPECTS else 4) >= sentences
-        if self.artifact.domain not in TEXT_DOMAINS or (is_marked and self.margin >= MIN_MARGIN):
+        if self.artifact.domain not in TEXT_DOMAINS or (
+            self.margin >= MIN_MARGIN and marked * (2 if self.aspects < FEW_ASPECTS else 4) >= sentences
+        ):
             return ""
         return f"Read as a {self.artifact.type} from {marked} of {counted(sentences, 'sentence')}: probably wrong."
 
@@ -332,7 +335,13 @@ def uploaded(files: Sequence[Any], pasted: str, address: MutableMapping[str, Any
         write_json(folder / f"{name}.json", texts)
     elif last.isalnum() and (folder / f"{last}.json").is_file():
         texts = read_json(folder / f"{last}.json")
-    return [read(Path(name).stem, text) for name, text in sorted(texts.items())[:MOST_FILES]]
+    named = [(Path(name).stem, text) for name, text in sorted(texts.items())[:MOST_FILES]]
+    return [read(*each, read_json(kind) if (kind := _kind_file(*each)).is_file() else "") for each in named]
+
+
+def _kind_file(name: str, text: str) -> Path:
+    """Where the kind is kept that the visitor reads an artifact as."""
+    return outputs_folder() / "own-artifacts" / f"kind-{_hash_of((name, text))}.json"
 
 
 def refusal(file: Any) -> str:
@@ -344,7 +353,8 @@ def refusal(file: Any) -> str:
 
 
 def _hash_of(content: Any) -> str:
-    return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=5).hexdigest()
+    text = json.dumps(content, sort_keys=True, default=IntentTree.to_dict)
+    return hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
 
 
 class OwnArtifacts:
@@ -369,6 +379,7 @@ class OwnArtifacts:
         name, now = reading.artifact.id, domain_label(reading.artifact.domain)
 
         def read_as(domain: str) -> None:
+            write_json(_kind_file(name, reading.artifact.text), domain)
             self._cards[name] = self._card(read(name, reading.artifact.text, domain))
             self._changed()
 
@@ -427,10 +438,15 @@ class OwnArtifacts:
         wrong = too_little(tree) or (reading.doubt and f"{reading.doubt} Correct it, or choose another kind.")
         told = tag("p", tag("b", name), f" · {reading.told}") + (notice(wrong, tone="open") if wrong else EMPTY)
         head = mo.hstack([controls.displayed(told), self._kinds[name]], align="center", wrap=True)
-        built = BuiltTree(tree, reading.shown_in(tree), ())
-        seen = beside(reading.artifact, built, mo.ui.anywidget(self._maps[name].widget))
+        built, drawn = BuiltTree(tree, reading.shown_in(tree), ()), mo.ui.anywidget(self._maps[name].widget)
         corrected = mo.vstack(corrections)
-        return mo.vstack([head, seen, mo.accordion({"Correct this tree": corrected}) if len(tree) > 1 else corrected])
+        return mo.vstack(
+            [
+                head,
+                beside(reading.artifact, built, drawn),
+                mo.accordion({"Correct this tree": corrected}) if len(tree) > 1 else corrected,
+            ]
+        )
 
 
 def doubt_about(artifact_type: str) -> Callable[[str], str]:
@@ -450,8 +466,8 @@ def doubt_about(artifact_type: str) -> Callable[[str], str]:
 def too_little(tree: IntentTree) -> str:
     """Why a tree is too small for a run, or ""."""
     lexicon = load_lexicon(domain_of_type(tree.artifact_type))
-    known = [value for each in tree.intents.values() for value in known_values(each.text, lexicon.domain)]
-    aspects = {lexicon.values[value].dimension for value in known}
+    known = [known_values(each.text, lexicon.domain) for each in tree.intents.values()]
+    aspects = {lexicon.values[value].dimension for values in known for value in values}
     return "" if len(aspects) >= MIN_DIMENSIONS else "Too little for a tree: choose another kind or add intents."
 
 
@@ -472,13 +488,20 @@ def told_of(assistants: Sequence[str]) -> Any:
     return controls.displayed(*(tag("p", tag("b", f"{name}: "), about(name), class_="dl-small") for name in assistants))
 
 
+def earlier_run(trees: Mapping[str, IntentTree]) -> Path | None:
+    """The last finished run of exactly these trees, without those that cannot be run."""
+    runs = (outputs_folder() / "evaluations").glob(f"{_hash_of(playable(trees)[0])}-*/summary.json")
+    newest = max(runs, key=lambda each: each.stat().st_mtime, default=None)
+    return newest and newest.parent
+
+
 def run_own(trees: Mapping[str, IntentTree], assistants: Sequence[str]) -> Path:
     """Let assistants talk with the users of some trees, as an evaluation; returns the folder of the run.
 
     Raises:
         DiscoverError: the run cannot be laid out or written.
     """
-    folder = outputs_folder() / "own-trees" / _hash_of({name: tree.to_dict() for name, tree in trees.items()})
+    folder = outputs_folder() / "own-trees" / _hash_of(trees)
     for name, tree in trees.items():
         write_json(folder / f"{name}.json", {"tree": tree.to_dict()})
     options = RunOptions(tuple(assistants), trees=folder, artifacts=len(trees))
@@ -495,14 +518,11 @@ def results(folder: Path, doubts: Mapping[str, str] | None = None) -> Any:
     Args:
         doubts: artifact → why its reading is weak, or "".
     """
-    import marimo as mo
-
     run = str(folder.relative_to(outputs_folder()))
     with RunStore.read(folder) as store:
         listed, trees = store.listing(), store.trees()
         states = {row.place: store.conversation(row.place).state for row in listed}
-    names = list(dict.fromkeys(" + ".join(row.assistants) for row in listed))
-    rows = []
+    names, rows = list(dict.fromkeys(" + ".join(row.assistants) for row in listed)), []
     for artifact, tree in trees.items():
         hidden = [key for key in tree.intents if key not in tree.initially_discovered]
         cells = []
@@ -515,8 +535,8 @@ def results(folder: Path, doubts: Mapping[str, str] | None = None) -> Any:
         rows.append((f"{artifact}. {doubt}" if doubt else artifact, *cells, percent(ceiling(tree))))
     head = ("Artifact", *names, f"Highest possible in {MAX_TURNS} turns")
     caption = "Hidden intents: ● discovered, ◆ emerging, ○ undiscovered. Select dots to read the conversation."
-    compare = tag("a", "Open in Compare, with intervals", href=address_of("6_compare.py", run))
-    return controls.brought_into_view(mo.Html(styled(quiet(caption), table(head, rows), tag("p", compare))))
+    compare = tag("p", tag("a", "Open in Compare, with intervals", href=address_of("6_compare.py", run)))
+    return controls.brought_into_view(controls.displayed(quiet(caption), table(head, rows), compare))
 
 
 # -- a language model that builds --------------------------------------------------------------------------------------

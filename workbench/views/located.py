@@ -162,8 +162,7 @@ def _closest(text: str, drawings: Sequence[tuple[int, int]], asked: Sequence[str
 
 def parting(ours: Conversation, theirs: Conversation) -> int | None:
     """The first turn after which two conversations with the same user differ in what has formed; None if never."""
-    longest = max(len(ours.turns), len(theirs.turns))
-    for turn in range(1, longest + 1):
+    for turn in range(1, max(len(ours.turns), len(theirs.turns)) + 1):
         if _levels(ours, turn) != _levels(theirs, turn):
             return turn
     return None
