@@ -16,8 +16,10 @@ from discover_lib.core.view import hidden_texts, known_texts
 from discover_lib.engines.miniature.artifacts import written_artifacts
 from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
+from discover_lib.metrics.results import MEASURES, Pool
 from discover_lib.runs.store import RunStore
 from workbench.map import NEW_TEXT
+from workbench.pages.compare_page import Compared, about_the_table
 from workbench.pages.intents_page import (
     TEXT_DOMAINS,
     OwnArtifacts,
@@ -32,6 +34,7 @@ from workbench.pages.intents_page import (
     too_little,
     uploaded,
 )
+from workbench.panel import EvaluatedRun
 
 HOUSE = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"><title>House at night</title>'
@@ -179,6 +182,9 @@ def test_files_become_cards_and_one_run(tmp_path: Path, monkeypatch: pytest.Monk
         assert len(store.listing()) == 4 and store.configuration["kind"] == "evaluate"
     page = results(folder).text
     assert page.count("3_conversation.py") == 4 and "6_compare.py" in page
+    run = EvaluatedRun.of_run(folder)
+    compared = Compared.of(run, folder, Pool(run.scores), MEASURES[0])
+    assert "2 artifacts" in about_the_table(compared).text and "validat" not in about_the_table(compared).text
     assert "house. A doubt" in results(folder, {"house": "A doubt", "pasted": ""}).text
     assert earlier_run(own.trees) is None, "a tree that is too small is not run"
     assert run_own({"house": own.trees["house"]}, ["ask"]) == earlier_run(own.trees)
@@ -205,7 +211,19 @@ def test_after_an_upload_the_page_is_about_the_visitors_artifacts(
     expect(page.locator(".in-beside").first.locator("[data-lit]")).to_have_count(0)
     expect(page.locator(".in-beside").last.locator(".im-cell[data-lit]").first).to_be_visible()
     run.click()
-    expect(page.get_by_role("link", name="Open in Compare, with intervals")).to_be_visible()
+    compare = page.get_by_role("link", name="Open in Compare, with intervals")
+    expect(compare).to_be_visible()
+    kind = page.get_by_label("Read as").first
+    kind.select_option("Creative writing")
+    expect(compare).to_have_count(0)  # the scores were of another reading
+    kind.select_option("SVG drawing")
+    expect(compare).to_be_visible()
+    page.get_by_label("Read as").last.select_option("Travel plan")
+    expect(compare).to_have_count(0)
+    page.reload()
+    expect(page.get_by_label("Read as").last).to_have_value("Travel plan")
+    page.get_by_label("Read as").last.select_option("SVG drawing")
+    expect(compare).to_be_visible()
     page.get_by_text("Show our artifacts").click()
     expect(page.locator(".in-beside")).to_have_count(3)
     assert outside_requests == []
