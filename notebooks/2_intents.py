@@ -51,13 +51,13 @@ def choose_assistants(mo, own, page):
 
 
 @app.cell
-def run_own(mo, names, own, page, run_button):
-    mo.stop(not run_button.value)
+def run_own(changed, mo, names, own, page, run_button):
+    (changed(), mo.stop(not (run_button.value or page.earlier_run(own.trees))))  # another reading has another run
     trees, refused = page.playable(own.trees)
     warnings = [mo.callout(each, kind="warn") for each in (refused if names.value else ["Choose an assistant."])]
     mo.stop(not trees or not names.value, page.controls.brought_into_view(mo.vstack(warnings)))
-    folder = page.run_own(trees, names.value)  # a run like any other, in outputs/
-    mo.vstack([*warnings, page.results(folder)])
+    folder = page.run_own(trees, names.value) if run_button.value else page.earlier_run(trees)  # in outputs/
+    mo.vstack([*warnings, page.results(folder, own.doubts)])
     return
 
 

@@ -38,8 +38,7 @@ def drawn(value: Value) -> str | None:
         case BuiltTree():
             return drawn(value.tree)
         case IntentTree():
-            start = initial_state(value, Rules.paper(), 0)
-            return show.styled(show.panel(_title(value), show.outline(value, start)))
+            return show.styled(show.panel(_title(value), show.outline(value, initial_state(value, Rules.paper(), 0))))
         case UserSimulator():
             return drawn(value.conversation)
         case Conversation():

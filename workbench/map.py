@@ -196,8 +196,7 @@ def intent_map(
 
 def _packed(text: str) -> str:
     """A script or a sheet of ours without indents and lines of comment."""
-    lines = (line.strip() for line in text.splitlines())
-    return "\n".join(line for line in lines if not line.startswith("//"))
+    return "\n".join(line for line in map(str.strip, text.splitlines()) if not line.startswith("//"))
 
 
 def frame_of(tree: IntentTree) -> dict[str, Any]:

@@ -33,8 +33,7 @@ def _part(part: Lines | Table | Chart | Picture) -> Markup:
         case Table():
             return _table(part)
         case Chart():
-            rows = {name: each.estimate for name, each in part.rows.items()}
-            return dots(rows, part.title, to_one=part.to_one)
+            return dots({name: each.estimate for name, each in part.rows.items()}, part.title, to_one=part.to_one)
         case Picture():
             return drawing(part.svg, part.words, part.words)
 

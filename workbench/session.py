@@ -392,8 +392,7 @@ class Session:
         """A simulator at the cursor, which goes on after the last scored turn, too."""
         judge, voice = roles.judge(self._domain), roles.voice(self._domain)
         stop = None if self.conversation.stop == "max_turns" else self.conversation.stop
-        now = dataclasses.replace(self.conversation, stop=stop)
-        return UserSimulator.resume(now, judge, voice).branch(self.cursor)
+        return UserSimulator.resume(dataclasses.replace(self.conversation, stop=stop), judge, voice).branch(self.cursor)
 
     def _typed(self, text: str) -> Reply:
         """A reply as typed: for the miniature's judge in its own notation where it is that, else as it stands."""
@@ -402,16 +401,14 @@ class Session:
         from discover_lib.engines.miniature.lexicon import load_lexicon
         from discover_lib.engines.miniature.rendering import typed_reply
 
-        request = self.conversation.tree.initial_request
-        return as_reply(typed_reply(text, load_lexicon(self._domain), request))
+        return as_reply(typed_reply(text, load_lexicon(self._domain), self.conversation.tree.initial_request))
 
     def _consider(self, roles: RoleEngines, simulator: UserSimulator, name: str) -> Candidate:
         try:
             assistant = roles.assistant(name, self._domain)
         except ValueError as error:
             raise SessionError(str(error)) from error
-        index = len(simulator.conversation.turns) + 1
-        seed = derive_seed(simulator.conversation.seed, "turn", index, "candidate", 0)
+        seed = derive_seed(simulator.conversation.seed, "turn", len(simulator.conversation.turns) + 1, "candidate", 0)
         return simulator.consider(ask(assistant, simulator.tree, simulator.state, simulator.messages, seed))
 
     def _continue(self, simulator: UserSimulator, candidates: Sequence[Candidate], choose: int) -> Turn:

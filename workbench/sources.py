@@ -153,8 +153,7 @@ def open_source(settings: Settings) -> Conversation:
     tree, domain = _grown(settings) if settings.source == "trees" else (_built(settings), settings.domain)
     setting = {"engine": engine_name(settings), "domain": domain, "artifact": settings.artifact}
     rules = NAMED_RULES[settings.rules]()
-    start = initial_state(tree, rules, settings.seed)
-    return Conversation(tree, rules, settings.seed, start, setting=setting)
+    return Conversation(tree, rules, settings.seed, initial_state(tree, rules, settings.seed), setting=setting)
 
 
 def _built(settings: Settings) -> IntentTree:

@@ -209,8 +209,7 @@ class StagePlayer:
 
 def _settings(used: Settings, wanted: Mapping[str, Any]) -> Settings:
     """The settings of another user: what is not named stays."""
-    names = ("source", "domain", "artifact")
-    chosen = {name: str(wanted[name]) for name in names if name in wanted}
+    chosen = {name: str(wanted[name]) for name in ("source", "domain", "artifact") if name in wanted}
     return dataclasses.replace(used, **chosen, seed=int(wanted.get("seed", used.seed)))  # type: ignore[arg-type]
 
 

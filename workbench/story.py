@@ -66,8 +66,7 @@ PARTS = (
 
 def story(tree: IntentTree, parts: Sequence[tuple[Part, Conversation]], imagine: Imagine) -> dict[str, Any]:
     """The whole story of one user; `imagine` says what they can picture in a state."""
-    start = parts[0][1].start
-    known = dataclasses.replace(start, discovery=dict.fromkeys(tree.intents, Discovery.DISCOVERED))
+    known = dataclasses.replace(parts[0][1].start, discovery=dict.fromkeys(tree.intents, Discovery.DISCOVERED))
     return {
         "request": str(rich_text(tree.initial_request)),
         "wanted": _picture(imagine(tree, known)),
@@ -79,8 +78,7 @@ def story(tree: IntentTree, parts: Sequence[tuple[Part, Conversation]], imagine:
 
 def column(part: Part, conversation: Conversation, imagine: Imagine) -> dict[str, Any]:
     """One assistant's part of the story: the moment before its first reply and after each."""
-    turns = (None, *conversation.turns)
-    moments = [_moment(conversation, turn, imagine) for turn in turns]
+    moments = [_moment(conversation, turn, imagine) for turn in (None, *conversation.turns)]
     return {"key": part.key, "about": part.about, "lesson": part.lesson, "moments": moments}
 
 
@@ -157,8 +155,7 @@ class StoryTeller:
         own = self._met[1]
         if own.conversation.stop is None:
             own.step(typed_reply(text, load_lexicon(domain), own.conversation.tree.initial_request))
-        told = column(YOU, answered(own), self._imagine(domain))
-        return told | {"over": own.conversation.stop is not None}
+        return column(YOU, answered(own), self._imagine(domain)) | {"over": own.conversation.stop is not None}
 
     def _tree(self, person: int) -> IntentTree:
         domain, index = self.people[person % len(self.people)]

@@ -225,8 +225,7 @@ def break_it(reply: str) -> Outcome:
     if not reply:
         return wrong("Write one reply.")
     turns = [answered(person, [reply]).turns[0] for person in EVERYBODY]
-    rewards = [turn.candidate.reward for turn in turns]
-    scored = [reward for reward in rewards if reward is not None]
+    scored = [turn.candidate.reward for turn in turns if turn.candidate.reward is not None]
     mean = sum(reward.total for reward in scored) / len(turns)
     adaptive = [talk(person, "adaptive").turns[0].candidate.reward for person in EVERYBODY]
     bar = sum(reward.total for reward in adaptive if reward is not None) / len(adaptive)

@@ -124,8 +124,7 @@ class Compared:
     @classmethod
     def of(cls, run: EvaluatedRun, folder: Path, pool: Pool, measure: Measure) -> Compared:
         values = values_of(pool)
-        pairs = compare(values.get(measure.name, {}))
-        return cls(run, folder, pool, measure, table_of(values, pool.assistants), pairs)
+        return cls(run, folder, pool, measure, table_of(values, pool.assistants), compare(values.get(measure.name, {})))
 
     @property
     def marks(self) -> dict[str, Look]:
@@ -180,7 +179,9 @@ def about_the_table(compared: Compared) -> Any:
     note = f"{artifacts} artifacts, {users} users. Means with 95% intervals over artifacts. "
     note += score_parts.against_ceiling(compared.ceiling, compared.table)
     made = score_parts.made_under(compared.run.configuration)
-    return displayed(show.quiet(note, small=True), audit_parts.certificate_chip(compared.folder), made)
+    # A validated user says nothing of trees that the visitor made, and that may be misread.
+    chip = audit_parts.certificate_chip(compared.folder) if compared.run.configuration.get("domain") else show.EMPTY
+    return displayed(show.quiet(note, small=True), chip, made)
 
 
 # -- the conversations behind a number ---------------------------------------------------------------------------------
@@ -275,8 +276,7 @@ def _only_one_found(ours: score_parts.Side, theirs: score_parts.Side) -> Any:
     import marimo as mo
 
     parts = []
-    found = found_by_one(ours.conversation, theirs.conversation)
-    for side, keys in zip((ours, theirs), found, strict=True):
+    for side, keys in zip((ours, theirs), found_by_one(ours.conversation, theirs.conversation), strict=True):
         parts += [mo.md(f"Only {side.name} discovered: {len(keys)}"), *([_evidence(side, keys)] if keys else [])]
     return mo.vstack(parts)
 
@@ -449,8 +449,7 @@ class Making:
         import marimo as mo
 
         cap = mo.ui.number(0, 1000, 0.5, value=None, label="Maximum cost in US$")
-        chooser = controls.chooser(("judge", "voice", "assistant"))
-        self.models = mo.ui.dictionary({"models": chooser, "cap": cap})
+        self.models = mo.ui.dictionary({"models": controls.chooser(("judge", "voice", "assistant")), "cap": cap})
         self._menus = controls.evaluation_menus({})
 
     def menus(self, folder: Path) -> Any:

@@ -9,12 +9,14 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder, outputs_folder, read_json, write_json
+from discover_lib.base.leak_words import find_leaks
 from discover_lib.base.svg import SvgError
 from discover_lib.base.words import counted
 from discover_lib.core.advance import initial_state
@@ -23,14 +25,14 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import BuildError, BuiltTree, Recognised, RoleError
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
-from discover_lib.core.view import leaked_words
+from discover_lib.core.view import hidden_texts, known_texts, leaked_words
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
 from discover_lib.engines.miniature.assistants import about
 from discover_lib.engines.miniature.builder import MIN_DIMENSIONS
 from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
-from discover_lib.engines.miniature.reading import read_artifact
+from discover_lib.engines.miniature.reading import SENTENCE, read_artifact
 from discover_lib.engines.miniature.rendering import is_drawn
 from discover_lib.metrics.discovery import ceiling
 from discover_lib.metrics.intervals import percent
@@ -48,14 +50,14 @@ from workbench.parts import plain_table
 from workbench.sources import domain_label
 from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, error_line, notice, quiet, styled, table, tag
-from workbench.views.located import numbers_of, read_piece
+from workbench.views.located import marked_spans, numbers_of, read_piece
 
 SOURCES = ("hand-written", "generated", "recorded")
 MOST_FILES, MOST_BYTES = 20, 1_000_000
+MIN_MARGIN, FEW_ASPECTS = 2, 5  # of a text that is surely of a kind: every hand-written artifact has more
 OPEN = 3  # artifacts whose maps are open at first
 ASSISTANTS = ("ask", "draft", "adaptive")
 TEXT_DOMAINS = ("creative_writing", "technical_writing", "travel_plan", "paper_abstract", "image_prompt")
-_SENTENCES = re.compile(r"[^.!?\n]+[.!?]*")
 _COMPARED = re.compile(r"\b(like|as)\b[^.!?,;]{0,60}$", re.IGNORECASE)  # what comes before a comparison's value
 _TITLE = re.compile(r"<title>([^<]+)</title>|^#+ +(.+)$", re.MULTILINE)
 
@@ -129,9 +131,12 @@ def stages(built: BuiltTree) -> dict[str, Any]:
         {"requirement": each.text, "aspect": each.dimension.replace("_", " "), "evidence": each.reason}
         for each in built.recognised
     ]
-    shown = [mo.md(request), plain_table(rows, page_size=8)]
-    shown += [mo.md("; ".join(built.notes) + ".")] if built.notes else []
-    return {f"{len(built.recognised)} requirements became {len(tree)} intents": mo.vstack(shown)}
+    notes = [mo.md("; ".join(built.notes) + ".")] if built.notes else []
+    return {
+        f"{len(built.recognised)} requirements became {len(tree)} intents": mo.vstack(
+            [mo.md(request), plain_table(rows, page_size=8), *notes]
+        )
+    }
 
 
 # -- a tree as a file --------------------------------------------------------------------------------------------------
@@ -179,20 +184,51 @@ class Reading:
 
     Attributes:
         found: value of the lexicon → evidence.
-        told: how much of the artifact was read, in words.
         aspects: how many aspects were recognized; a tree needs `MIN_DIMENSIONS`.
+        margin: how many more values were found than in the next best kind.
         doubtful: values that stand in a comparison ("as … a sleeping dog").
     """
 
     artifact: Artifact
     found: Mapping[str, str]
-    told: str = ""
-    aspects: int = 0
-    doubtful: tuple[str, ...] = ()
+    aspects: int
+    margin: int
+    doubtful: tuple[str, ...]
 
     @property
     def lexicon(self) -> Lexicon:
         return load_lexicon(self.artifact.domain)
+
+    @cached_property
+    def _read(self) -> tuple[int, int, int]:
+        """How many marks a text has, how many sentences have one, and how many sentences there are."""
+        marks = [start for (start, _), _ in marked_spans(self.artifact.text, self.shown_in(self.tree()))]
+        spans = [(each.span(), len(each[0].split()) > 2) for each in SENTENCE.finditer(self.artifact.text)]
+        marked = {(start, end) for (start, end), _ in spans if any(start <= mark < end for mark in marks)}
+        return len(marks), len(marked), len(marked | {span for span, is_long in spans if is_long})
+
+    @property
+    def told(self) -> str:
+        """How much of the artifact was read, in words."""
+        if self.artifact.domain in TEXT_DOMAINS:
+            marks, marked, sentences = self._read
+            return f"{counted(marks, 'mark')} in {marked} of {counted(sentences, 'sentence')}"
+        names = [each.aspect.removeprefix("the ") for each in self.lexicon.dimensions.values()]
+        return f"Intents found for {self.aspects} of {len(names)} aspects ({', '.join(names[:2])} …)"
+
+    @property
+    def doubt(self) -> str:
+        """Why the reading of a text is weak, or "".
+
+        A reading is weak if another kind fits nearly as well, or if too few sentences are marked. Every hand-written
+        artifact of the project passes.
+        """
+        _, marked, sentences = self._read
+        if self.artifact.domain not in TEXT_DOMAINS or (
+            self.margin >= MIN_MARGIN and marked * (2 if self.aspects < FEW_ASPECTS else 4) >= sentences
+        ):
+            return ""
+        return f"Read as a {self.artifact.type} from {marked} of {counted(sentences, 'sentence')}: probably wrong."
 
     def tree(self, added: Sequence[str] = (), left_out: Sequence[str] = ()) -> IntentTree:
         """The tree of what was read, with added values and without others; where no value is left, one empty intent."""
@@ -211,10 +247,12 @@ class Reading:
         return tuple(Recognised(value.text, value.dimension, why) for value, why in found if value.text in texts)
 
     def _with_request(self, tree: IntentTree) -> IntentTree:
-        title = title_of(self.artifact)
+        """The tree with a request for the artifact's title; with its own where the title names a hidden intent."""
+        title, start = title_of(self.artifact), initial_state(tree, Rules.paper())
+        if not title or find_leaks(title, hidden_texts(tree, start), known_texts(tree, start)):
+            return tree
         verb = "draw" if is_drawn(self.artifact.domain) else f"write a {tree.artifact_type.lower()} called"
-        request = f"can you {verb} “{title}”?" if title else tree.initial_request
-        return replace(tree, topic=title or tree.topic, initial_request=request)
+        return replace(tree, topic=title, initial_request=f"can you {verb} “{title}”?")
 
 
 def joined_tree(lexicon: Lexicon, values: Iterable[str]) -> IntentTree:
@@ -250,19 +288,13 @@ def title_of(artifact: Artifact) -> str:
 
 def read(name: str, text: str, domain: str = "") -> Reading:
     """Read a visitor's artifact in a domain; without one, in the domain that recognizes most of it."""
-    domain = domain or max(_domains_for(name, text), key=lambda each: len(_found(each, text, name)))
-    found = _found(domain, text, name)
-    lexicon = load_lexicon(domain)
-    artifact = Artifact(name, lexicon.artifact_type, text, domain=domain)
+    found_in = {each: _found(each, text, name) for each in (*_domains_for(name, text), *([domain] if domain else []))}
+    domain = domain or max(found_in, key=lambda each: len(found_in[each]))
+    found, lexicon = found_in.pop(domain), load_lexicon(domain)
     aspects = len({lexicon.values[value].dimension for value in found})
-    if is_drawn(domain):
-        told = f"Intents found for {aspects} of {len(lexicon.dimensions)} aspects (subject, setting …)"
-    else:
-        sentences = [each for each in _SENTENCES.findall(text) if len(each.split()) > 2]
-        heard = sum(bool(lexicon.cue_hits(each)) for each in sentences)
-        told = f"Intents found in {heard} of {counted(len(sentences), 'sentence')}"
+    margin = len(found) - max(map(len, found_in.values()), default=0)
     doubtful = tuple(value for value, why in found.items() if _is_compared(why, text))
-    return Reading(artifact, found, told, aspects, doubtful)
+    return Reading(Artifact(name, lexicon.artifact_type, text, domain=domain), found, aspects, margin, doubtful)
 
 
 def _domains_for(name: str, text: str) -> tuple[str, ...]:
@@ -303,11 +335,13 @@ def uploaded(files: Sequence[Any], pasted: str, address: MutableMapping[str, Any
         write_json(folder / f"{name}.json", texts)
     elif last.isalnum() and (folder / f"{last}.json").is_file():
         texts = read_json(folder / f"{last}.json")
-    names: dict[str, Reading] = {}
-    for name, text in sorted(texts.items())[:MOST_FILES]:
-        stem = Path(name).stem
-        names.setdefault(stem if stem not in names else name, read(stem, text))
-    return list(names.values())
+    named = [(Path(name).stem, text) for name, text in sorted(texts.items())[:MOST_FILES]]
+    return [read(*each, read_json(kind) if (kind := _kind_file(*each)).is_file() else "") for each in named]
+
+
+def _kind_file(name: str, text: str) -> Path:
+    """Where the kind is kept that the visitor reads an artifact as."""
+    return outputs_folder() / "own-artifacts" / f"kind-{_hash_of((name, text))}.json"
 
 
 def refusal(file: Any) -> str:
@@ -319,7 +353,8 @@ def refusal(file: Any) -> str:
 
 
 def _hash_of(content: Any) -> str:
-    return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=5).hexdigest()
+    text = json.dumps(content, sort_keys=True, default=IntentTree.to_dict)
+    return hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
 
 
 class OwnArtifacts:
@@ -344,6 +379,7 @@ class OwnArtifacts:
         name, now = reading.artifact.id, domain_label(reading.artifact.domain)
 
         def read_as(domain: str) -> None:
+            write_json(_kind_file(name, reading.artifact.text), domain)
             self._cards[name] = self._card(read(name, reading.artifact.text, domain))
             self._changed()
 
@@ -381,33 +417,36 @@ class OwnArtifacts:
         drawn.on_edit = lambda edited: self.trees.update({name: edited})
         drawn.doubt = doubt_about(tree.artifact_type)
 
+    @property
+    def doubts(self) -> dict[str, str]:
+        """Artifact → why its reading is weak, or ""."""
+        return {name: reading.doubt for name, (reading, _) in self._cards.items()}
+
     def view(self) -> Any:
         """Every artifact beside its map; all but the first ones are folded."""
         import marimo as mo
 
         rows = {name: self._row(name) for name in self._cards}
         folded = {name: rows.pop(name) for name in list(rows)[OPEN:]}
-        wrong = notice(
-            tag("b", "A tree may be wrong."), " Read the file as another kind, or edit its intents.", tone="open"
-        )
-        return mo.vstack(
-            [controls.displayed(wrong), *rows.values(), *([mo.accordion(folded)] if folded else [])], gap=1.5
-        )
+        return mo.vstack([*rows.values(), *([mo.accordion(folded)] if folded else [])], gap=1.5)
 
     def _row(self, name: str) -> Any:
         """One artifact: how much of it was read, the artifact beside its map, and what corrects the tree."""
         import marimo as mo
 
         (reading, corrections), tree = self._cards[name], self.trees[name]
-        advice = (
-            "" if reading.aspects >= MIN_DIMENSIONS else " Too little for a tree: choose another kind or add intents."
-        )
-        told = tag("p", tag("b", name), f" · {reading.told}.{advice}")
+        wrong = too_little(tree) or (reading.doubt and f"{reading.doubt} Correct it, or choose another kind.")
+        told = tag("p", tag("b", name), f" · {reading.told}") + (notice(wrong, tone="open") if wrong else EMPTY)
         head = mo.hstack([controls.displayed(told), self._kinds[name]], align="center", wrap=True)
-        built = BuiltTree(tree, reading.shown_in(tree), ())
-        seen = beside(reading.artifact, built, mo.ui.anywidget(self._maps[name].widget))
+        built, drawn = BuiltTree(tree, reading.shown_in(tree), ()), mo.ui.anywidget(self._maps[name].widget)
         corrected = mo.vstack(corrections)
-        return mo.vstack([head, seen, mo.accordion({"Correct this tree": corrected}) if len(tree) > 1 else corrected])
+        return mo.vstack(
+            [
+                head,
+                beside(reading.artifact, built, drawn),
+                mo.accordion({"Correct this tree": corrected}) if len(tree) > 1 else corrected,
+            ]
+        )
 
 
 def doubt_about(artifact_type: str) -> Callable[[str], str]:
@@ -424,12 +463,20 @@ def doubt_about(artifact_type: str) -> Callable[[str], str]:
     return doubt
 
 
+def too_little(tree: IntentTree) -> str:
+    """Why a tree is too small for a run, or ""."""
+    lexicon = load_lexicon(domain_of_type(tree.artifact_type))
+    known = [known_values(each.text, lexicon.domain) for each in tree.intents.values()]
+    aspects = {lexicon.values[value].dimension for values in known for value in values}
+    return "" if len(aspects) >= MIN_DIMENSIONS else "Too little for a tree: choose another kind or add intents."
+
+
 def playable(trees: Mapping[str, IntentTree]) -> tuple[dict[str, IntentTree], list[str]]:
     """The trees that the miniature can judge, and why it cannot judge the others."""
     fit, refused = {}, []
     for name, tree in trees.items():
         doubts = filter(None, map(doubt_about(tree.artifact_type), (each.text for each in tree.intents.values())))
-        if line := next(doubts, ""):
+        if line := next(doubts, too_little(tree)):
             refused.append(f"{name} is not run. {line}")
         else:
             fit[name] = tree
@@ -441,13 +488,20 @@ def told_of(assistants: Sequence[str]) -> Any:
     return controls.displayed(*(tag("p", tag("b", f"{name}: "), about(name), class_="dl-small") for name in assistants))
 
 
+def earlier_run(trees: Mapping[str, IntentTree]) -> Path | None:
+    """The last finished run of exactly these trees, without those that cannot be run."""
+    runs = (outputs_folder() / "evaluations").glob(f"{_hash_of(playable(trees)[0])}-*/summary.json")
+    newest = max(runs, key=lambda each: each.stat().st_mtime, default=None)
+    return newest and newest.parent
+
+
 def run_own(trees: Mapping[str, IntentTree], assistants: Sequence[str]) -> Path:
     """Let assistants talk with the users of some trees, as an evaluation; returns the folder of the run.
 
     Raises:
         DiscoverError: the run cannot be laid out or written.
     """
-    folder = outputs_folder() / "own-trees" / _hash_of({name: tree.to_dict() for name, tree in trees.items()})
+    folder = outputs_folder() / "own-trees" / _hash_of(trees)
     for name, tree in trees.items():
         write_json(folder / f"{name}.json", {"tree": tree.to_dict()})
     options = RunOptions(tuple(assistants), trees=folder, artifacts=len(trees))
@@ -458,16 +512,17 @@ def run_own(trees: Mapping[str, IntentTree], assistants: Sequence[str]) -> Path:
     return target
 
 
-def results(folder: Path) -> Any:
-    """A run as rows of dots, an intent each: a press opens the conversation, or the run on Compare."""
-    import marimo as mo
+def results(folder: Path, doubts: Mapping[str, str] | None = None) -> Any:
+    """A run as rows of dots, an intent each: a press opens the conversation, or the run on Compare.
 
+    Args:
+        doubts: artifact → why its reading is weak, or "".
+    """
     run = str(folder.relative_to(outputs_folder()))
     with RunStore.read(folder) as store:
         listed, trees = store.listing(), store.trees()
         states = {row.place: store.conversation(row.place).state for row in listed}
-    names = list(dict.fromkeys(" + ".join(row.assistants) for row in listed))
-    rows = []
+    names, rows = list(dict.fromkeys(" + ".join(row.assistants) for row in listed)), []
     for artifact, tree in trees.items():
         hidden = [key for key in tree.intents if key not in tree.initially_discovered]
         cells = []
@@ -476,11 +531,12 @@ def results(folder: Path) -> Any:
             dots = "".join("○◆●"[int(states[row.place][key])] for key in hidden)
             href = address_of("3_conversation.py", run, conversation=row.place)
             cells.append(tag("a", f"{dots} {row.discovered}\u00a0of\u00a0{len(hidden)}", href=href))
-        rows.append((artifact, *cells, percent(ceiling(tree))))
+        doubt = (doubts or {}).get(artifact)
+        rows.append((f"{artifact}. {doubt}" if doubt else artifact, *cells, percent(ceiling(tree))))
     head = ("Artifact", *names, f"Highest possible in {MAX_TURNS} turns")
     caption = "Hidden intents: ● discovered, ◆ emerging, ○ undiscovered. Select dots to read the conversation."
-    compare = tag("a", "Open in Compare, with intervals", href=address_of("6_compare.py", run))
-    return controls.brought_into_view(mo.Html(styled(quiet(caption), table(head, rows), tag("p", compare))))
+    compare = tag("p", tag("a", "Open in Compare, with intervals", href=address_of("6_compare.py", run)))
+    return controls.brought_into_view(controls.displayed(quiet(caption), table(head, rows), compare))
 
 
 # -- a language model that builds --------------------------------------------------------------------------------------
@@ -499,9 +555,6 @@ class ModelBuild:
         self.built: BuiltTree | None = None
         self._errand = Errand(moved, self._ended)
 
-    def _choice(self) -> controls.Choice:
-        return controls.read_choice(self._form.value)
-
     def _ended(self, trouble: str) -> None:
         self.note = trouble
         self._moved()
@@ -510,7 +563,7 @@ class ModelBuild:
         if self._errand.running:
             return
         try:
-            choice = self._choice()
+            choice = controls.read_choice(self._form.value)
         except controls.ChoiceError as error:
             self._ended(str(error))
             return
@@ -538,7 +591,7 @@ class ModelBuild:
 
         choice, trouble = controls.Choice(), EMPTY
         try:
-            choice = self._choice()
+            choice = controls.read_choice(self._form.value)
         except controls.ChoiceError as error:
             trouble = error_line(str(error))
         parts: list[Any] = [self._form, mo.Html(styled(trouble))]

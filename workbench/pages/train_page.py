@@ -137,8 +137,7 @@ def page_controls() -> tuple[Any, Any]:
     """The tabs of the page, and which user's earlier conversations are shown."""
     import marimo as mo
 
-    users = max(2, len(talks_earlier()))
-    talk = kept(mo.ui.slider, "talk", 1, users, 1, value=1, label="User", show_value=True)
+    talk = kept(mo.ui.slider, "talk", 1, max(2, len(talks_earlier())), 1, value=1, label="User", show_value=True)
     return kept(mo.ui.tabs, "tab", dict.fromkeys(TABS, ""), value=TABS[0]), talk
 
 

@@ -324,7 +324,6 @@ class Progress:
         if self.first("finished"):
             return "final"
         every = self.study.chat.rate_every
-        due = self.answered // every if every else 0
-        if self.pending is None and len(self.every("rated")) < due:
+        if self.pending is None and every and len(self.every("rated")) < self.answered // every:
             return "rating"
         return "chat"

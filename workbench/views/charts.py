@@ -299,8 +299,7 @@ def strip(estimate: Estimate, span: Span) -> Markup:
     x, (width, height) = scale(span), STRIP
 
     def tick(value: float, kind: str | None = None) -> Markup:
-        place = min(width - 2, max(0.0, x(value) - 1))
-        return tag("rect", class_=kind, x=f"{place:.1f}", y=0, width=2, height=8)
+        return tag("rect", class_=kind, x=f"{min(width - 2, max(0.0, x(value) - 1)):.1f}", y=0, width=2, height=8)
 
     drawn = [tag("rect", class_="ds-rail", x=0, y="3.6", width=f"{width:g}", height=".8")]
     if span.low < 0 < span.high:

@@ -162,8 +162,7 @@ def _closest(text: str, drawings: Sequence[tuple[int, int]], asked: Sequence[str
 
 def parting(ours: Conversation, theirs: Conversation) -> int | None:
     """The first turn after which two conversations with the same user differ in what has formed; None if never."""
-    longest = max(len(ours.turns), len(theirs.turns))
-    for turn in range(1, longest + 1):
+    for turn in range(1, max(len(ours.turns), len(theirs.turns)) + 1):
         if _levels(ours, turn) != _levels(theirs, turn):
             return turn
     return None
@@ -285,7 +284,7 @@ def read_piece(piece: Artifact, requirements: Sequence[Recognised], intents: Map
         frames = joined(_frame(box, numbers, ids) for box, numbers in boxes.items())
         shown = Markup(str(artifact(piece)).replace("</summary>", f"{frames}</summary>", 1))
     else:
-        spans = dict(_spans(piece.text, requirements))
+        spans = dict(marked_spans(piece.text, requirements))
         placed = {number for numbers in spans.values() for number in numbers}
         shown = _marked(piece, spans, ids)
     rest = [number for number in range(1, len(requirements) + 1) if number not in placed]
@@ -318,7 +317,7 @@ def _frame(box: Sequence[float], numbers: Sequence[int], intents: Mapping[int, s
     return tag("span", *map(number_mark, numbers), class_="dl-part", style=place, data_ids=_ids(numbers, intents))
 
 
-def _spans(text: str, requirements: Sequence[Recognised]) -> Iterator[tuple[tuple[int, int], list[int]]]:
+def marked_spans(text: str, requirements: Sequence[Recognised]) -> Iterator[tuple[tuple[int, int], list[int]]]:
     """Where the words that the reasons quote stand, in order and apart from each other, with the numbers read there."""
     found: dict[tuple[int, int], list[int]] = {}
     for number, each in enumerate(requirements, 1):

@@ -179,8 +179,7 @@ def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
 
 
 def _reply(turn: Turn, places: Sequence[Evidence]) -> Nodes:
-    texts = {each.transition.intent_id: "" for each in places}
-    return nodes_of(marked_reply(turn, places, texts))
+    return nodes_of(marked_reply(turn, places, {each.transition.intent_id: "" for each in places}))
 
 
 def _worth(candidate: Candidate) -> dict[str, Any] | None:
