@@ -392,7 +392,7 @@ def evaluation_panel(begin: str = "Begin") -> RunPanel:
         FIRST_EVALUATION,
         ("svg_drawing",),
         begin=begin,
-        first_is="a small evaluation: 4 scripted assistants × 20 users",
+        first_is="a small evaluation: 80 conversations, about 10 seconds",
     )
 
 
@@ -496,9 +496,10 @@ class TaskPanel:
 
     Args:
         given: names of fields that the page gives `view` itself.
+        begin, again: labels of the button, without a result and with one; "" for the same.
     """
 
-    def __init__(self, task: Task, given: Sequence[str] = (), begin: str = "Begin") -> None:
+    def __init__(self, task: Task, given: Sequence[str] = (), begin: str = "Begin", again: str = "") -> None:
         import marimo as mo
 
         self.task, self._given, self._trouble = task, dict.fromkeys(given), ""
@@ -506,7 +507,9 @@ class TaskPanel:
         asked = {each.name: control(each) for each in fields_of(task.asked) if each.name not in given}
         self.asked = mo.ui.dictionary(asked, on_change=self._again)
         self.how = mo.ui.dictionary({each.name: control(each) for each in fields_of(task.how)})
-        self._begin_button = self._button(begin, self.begin, kind="success")
+        self._begin_button, self._repeat_button = (
+            self._button(label, self.begin, kind="success") for label in (begin, again or begin)
+        )
         self._resume_button = self._button("Resume", self.begin, kind="success")
         self._stop_button = self._button("■ Stop", lambda: stop(self.folder))
 
@@ -551,8 +554,12 @@ class TaskPanel:
         if mo.running_in_notebook():
             mo.Thread(target=watch, daemon=True).start()
 
-    def bar(self, **given: Any) -> Any:
-        """The buttons that can do something now, and how far it is, one beside the other."""
+    def bar(self, again: bool = False, **given: Any) -> Any:
+        """The buttons that can do something now, and how far it is, one beside the other.
+
+        Args:
+            again: whether a result is shown, so that the button repeats.
+        """
         import marimo as mo
 
         self._given |= given
@@ -562,9 +569,9 @@ class TaskPanel:
             self._watch(self.folder, now)
         except DiscoverError as error:
             trouble = trouble or str(error)
-        going = now.state == "going"
-        resumable = now.state in ("stopped", "failed")
-        button = self._stop_button if going else self._resume_button if resumable else self._begin_button
+        going, resumable = now.state == "going", now.state in ("stopped", "failed")
+        idle = self._resume_button if resumable else self._repeat_button if again else self._begin_button
+        button = self._stop_button if going else idle
         words: list[Markup] = []
         if going or resumable:
             words = [
@@ -586,7 +593,7 @@ class TaskPanel:
         """
         import marimo as mo
 
-        bar = self.bar(**given)
+        bar = self.bar(again=report is not None and report.plain is not None, **given)
 
         def row(controls: Any) -> Any:
             return mo.hstack(list(controls.elements.values()), justify="start", align="end", gap=1, wrap=True)

@@ -33,8 +33,7 @@ def _part(part: Lines | Table | Chart | Picture) -> Markup:
         case Table():
             return _table(part)
         case Chart():
-            rows = {name: each.estimate for name, each in part.rows.items()}
-            return dots(rows, part.title, to_one=part.to_one)
+            return dots({name: each.estimate for name, each in part.rows.items()}, part.title, to_one=part.to_one)
         case Picture():
             return drawing(part.svg, part.words, part.words)
 
@@ -60,8 +59,13 @@ def _cell(cell: Cell, span: Span) -> Markup | str:
         case Interval():
             return tag("div", tag("span", str(cell)), strip(cell.estimate, span), class_="da-strips")
         case Mark():
-            sign = tag("span", SIGNS[cell.tone], aria_hidden="true")
-            return tag("span", sign, cell.text, class_="da-verdict", data_tone=cell.tone)
+            return tag(
+                "span",
+                tag("span", SIGNS[cell.tone], aria_hidden="true"),
+                cell.text,
+                class_="da-verdict",
+                data_tone=cell.tone,
+            )
         case Quote():
             return quoted(cell)
     return "" if cell is None else str(cell)

@@ -124,8 +124,8 @@ class Compared:
     @classmethod
     def of(cls, run: EvaluatedRun, folder: Path, pool: Pool, measure: Measure) -> Compared:
         values = values_of(pool)
-        pairs = compare(values.get(measure.name, {}))
-        return cls(run, folder, pool, measure, table_of(values, pool.assistants), pairs)
+        table = table_of(values, pool.assistants)
+        return cls(run, folder, pool, measure, table, compare(values.get(measure.name, {})))
 
     @property
     def marks(self) -> dict[str, Look]:
@@ -176,11 +176,15 @@ def score_table(compared: Compared) -> Any:
 def about_the_table(compared: Compared) -> Any:
     """The users behind the numbers, whether the simulated user passed validation, and how the run was made."""
     users = compared.pool.users_of.get(compared.measure.name, 0)
-    artifacts = len(set(compared.pool.artifact_of.values()))
-    note = f"{artifacts} artifacts, {users} users. Means with 95% intervals over artifacts. "
-    note += score_parts.against_ceiling(compared.ceiling, compared.table)
-    made = score_parts.made_under(compared.run.configuration)
-    return displayed(show.quiet(note, small=True), audit_parts.certificate_chip(compared.folder), made)
+    note = (
+        f"{len(set(compared.pool.artifact_of.values()))} artifacts, {users} users. Means with 95% intervals over "
+        f"artifacts. {score_parts.against_ceiling(compared.ceiling, compared.table)}"
+    )
+    return displayed(
+        show.quiet(note, small=True),
+        audit_parts.certificate_chip(compared.folder),
+        score_parts.made_under(compared.run.configuration),
+    )
 
 
 # -- the conversations behind a number ---------------------------------------------------------------------------------
@@ -242,8 +246,10 @@ def reader(compared: Compared, sides: Sequence[tuple[score_parts.Side, Assessmen
     import marimo as mo
 
     ours, unit = sides[0][0], next(each.unit for each in compared.pool.scores if each.place == place)
-    rows = [(side.name, *_numbers(compared.pool, side.name, unit)) for side, _ in sides]
-    measured = show.table(("", *map(named_in_full, MEASURES)), rows)
+    measured = show.table(
+        ("", *map(named_in_full, MEASURES)),
+        [(side.name, *_numbers(compared.pool, side.name, unit)) for side, _ in sides],
+    )
     href = address_of("3_conversation.py", str(compared.folder.relative_to(outputs_folder())), conversation=place)
     tabs = {"Scores": displayed(*(score_parts.assessed(side.conversation, found) for side, found in sides))}
     if len(sides) > 1:
