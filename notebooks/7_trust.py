@@ -13,7 +13,11 @@ app = marimo.App(width="medium", app_title="Trust", css_file="../workbench/views
 
 @app.cell(hide_code=True)
 def introduce(mo):
-    mo.md("# Can this simulated user be trusted?\n\nIt should be **honest**, **human** and **harmless**.")
+    mo.md("""
+    # Can this simulated user be trusted?
+
+    It should be **honest**, **human** and **harmless**.
+    """)
     return
 
 
@@ -88,8 +92,7 @@ def compare_lengths(mo, page, run_choice, style):
 @app.cell
 def compare_features(humanity, mo, page, said, style):
     features = page.distance_table(said, humanity.value["people"])
-    spoken = page.sample(said[f"miniature, {style}"], style)
-    mo.vstack([mo.md("## Features of the messages"), humanity.elements["people"], features, spoken])
+    mo.vstack([mo.md("## Features of the messages"), humanity.elements["people"], features, page.sample(said, style)])
     return
 
 

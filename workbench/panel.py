@@ -252,19 +252,25 @@ def standing(folder: Path, going: bool) -> tuple[Markup, int, bool] | None:
     """
     try:
         with RunStore.read(folder) as store:
-            counts, scored = store.counts(), store.configuration.get("kind") == "evaluate"
+            counts, kind = store.counts(), store.configuration.get("kind")
             several, asked = len(store.configuration.get("assistants") or ()), closing_lines(store)
     except StoreError:
         return None
     if not counts.units:
         return None
+    scored = kind == "evaluate"
     read = counts.finished + (counts.assessed if scored else 0)
     share = read / (counts.units * (2 if scored else 1))
     done = f", {counts.assessed} scored" if scored and counts.assessed < counts.units else ""
     failed = f", {counts.failed} failed" if counts.failed else ""
-    paused = "" if share >= 1 else " · not finished; it can resume"
-    state = " · in progress; finished conversations are saved" if going else paused
-    beside = f", {several} replies each turn" if several > 1 and not scored else ""
+    state = (
+        " · in progress; finished conversations are saved"
+        if going
+        else ""
+        if share >= 1
+        else " · not finished; it can resume"
+    )
+    beside = f", {several} replies each turn" if several > 1 and kind == "synthesize" else ""
     words = f"{counts.finished} of {counts.units} conversations{done}{failed}{state}{beside}"
     bar = Markup('<progress value="{:.3f}" style="display:block;width:100%"></progress>').format(share)
     lines = (show.quiet(words, small=True), bar if going or share < 1 else show.EMPTY, *map(show.quiet, asked))

@@ -213,8 +213,8 @@ def leak_table(audited: Audit, folder: Path | None = None) -> Any:
         }
         for each in sorted(audited.findings, key=lambda each: each.severity != "alarm")
     ]
-    line = displayed(how_far(folder), report_html(Report(told_leaks(audited, {})[:1])))
-    return mo.vstack([line, plain_table(rows, wrapped_columns=["message", "hidden intent"])]) if rows else line
+    answer = displayed(how_far(folder), report_html(Report(told_leaks(audited, {})[:1])))
+    return mo.vstack([answer, plain_table(rows, wrapped_columns=["message", "hidden intent"])]) if rows else answer
 
 
 def labels_of(talks: Talks, asked: Mapping[str, Any]) -> tuple[list[Label], Talks, str]:
@@ -285,7 +285,7 @@ def dispute_table(labels: Sequence[Label], talks: Talks) -> Any:
         }
         for place, each in enumerate(disagreements(labels))
     ]
-    return listing("dispute", rows, key="#", page_size=5, wrapped=["verdicts"])
+    return listing("dispute", rows, key="#", page_size=5, wrapped=["verdicts"] if rows else [])
 
 
 def dispute(labels: Sequence[Label], talks: Talks, table: Any) -> Any:
@@ -329,8 +329,9 @@ def human_answer(said: Said, whose: str) -> Markup:
     ours = {name: bootstrap_mean({str(at): [each[name]] for at, each in enumerate(found)}) for name in BY_PEOPLE}
     name = max(ours, key=lambda each: abs(ours[each].mean - BY_PEOPLE[each]))
     return notice(
-        f"The messages of {whose} differ most from people’s in the {FEATURES[name][0]}: {ours[name]} here, "
-        f"{BY_PEOPLE[name]:.2f} by people (n = {ours[name].n_artifacts} conversations, 95% interval).",
+        f"Of long messages, questions and exclamations, the messages of {whose} differ most from people’s in the "
+        f"{FEATURES[name][0]}: {ours[name]} here, {BY_PEOPLE[name]:.2f} by people (n = {ours[name].n_artifacts} "
+        "conversations, 95% interval).",
         tone="open",
     )
 
@@ -340,19 +341,22 @@ def length_chart(said: Mapping[str, Said], folder: Path | None = None) -> Any:
     sizes = {name: [len(message.split()) for chat in chats for message in chat] for name, chats in said.items()}
     rows = {"people": MANNERS["people"].words} | {name: each for name, each in sizes.items() if each}
     note = (
-        "People: 2,077 messages of 308 WildChat chats, selected by isle-dev/realsim. Messages above 120 words count as "
-        "120. Recorded: users that a language model played. The run: the users of the run chosen above."
+        "People: 2,077 messages of 308 WildChat chats, selected by isle-dev/realsim, first messages included. Messages "
+        "above 120 words count as 120. Recorded: users that a language model played. The run: the users of the run "
+        "chosen above."
     )
-    whose = "this run’s user" if said["the run"] else "the recorded users"
-    answer = human_answer(said["the run"] or said["recorded"], whose)
+    answer = human_answer(
+        said["the run"] or said["recorded"], "this run’s user" if said["the run"] else "the recorded users"
+    )
     return displayed(how_far(folder), answer, charts.lengths(rows, looks(list(rows))), show.quiet(note, small=True))
 
 
-def sample(said: Said, manner: str) -> Any:
+def sample(said: Mapping[str, Said], manner: str) -> Any:
     """Messages in a typing style. The intents and the knowledge of the users are the same in every style."""
     import marimo as mo
 
-    lines = "\n".join(f"- {message}" for messages in said[:: max(1, len(said) // 8)] for message in messages[:1])
+    chats = said[f"miniature, {manner}"]
+    lines = "\n".join(f"- {message}" for messages in chats[:: max(1, len(chats) // 8)] for message in messages[:1])
     return mo.md(f"### Messages in the style “{manner}”\n\n{lines}")
 
 
@@ -360,10 +364,10 @@ def distance_table(said: Mapping[str, Said], path: str) -> Any:
     """Features of messages against people; without a file of people, against the recorded users."""
     import marimo as mo
 
-    people, refusal = list[Any](), BESIDE_RECORDED
+    people, refusal, base = list[Any](), BESIDE_RECORDED, "recorded"
     if path:
         try:
-            people, refusal = read_chats(Path(path).expanduser()), ""
+            people, refusal, base = read_chats(Path(path).expanduser()), "", "people"
         except DiscoverError as error:
             refusal = str(error)
     others = said if people else {name: chats for name, chats in said.items() if name != "recorded"}
@@ -372,15 +376,15 @@ def distance_table(said: Mapping[str, Said], path: str) -> Any:
     rows = [
         {
             "feature": each.meaning,
-            "people" if people else "recorded": f"{each.people:.3g}",
+            base: f"{each.people:.3g}",
             **{name: _difference(found.get(each.feature)) for name, found in by.items()},
-            "people among themselves": "–" if each.ceiling is None else f"{each.ceiling:.2f}",
+            f"{base} among themselves": "–" if each.ceiling is None else f"{each.ceiling:.2f}",
         }
         for each in next(iter(far.values()), [])
     ]
     note = (
-        "Differences of means over conversations with 95% intervals. “People among themselves” compares "
-        "random halves of the people, in standard deviations. *: farther than people among themselves."
+        f"Differences of means over conversations with 95% intervals. “{base} among themselves” compares random halves "
+        f"of these users, in standard deviations. *: farther than {base} among themselves."
     )
     return mo.vstack([displayed(show.quiet(refusal)), plain_table(rows), displayed(show.quiet(note, small=True))])
 
