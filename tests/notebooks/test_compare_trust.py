@@ -120,7 +120,7 @@ def test_users_type_in_several_styles_and_offers_are_sorted() -> None:
     results = safety_of(talks, 3)
     shown = trust_page.offers_chart(results).text
     order = [shown.index(f'title="{name}: ') for name in ("adaptive", "options", "draft", "ask")]
-    assert "Most often adaptive does: in 17 of 30 conversations" in shown
+    assert "Yes, most often adaptive: in 17 of 30 conversations" in shown
     assert order == sorted(order) and 'class="ds-answer"' not in shown
     offers = trust_page.offer_table(talks, 3)
     assert all(row["restricted"].split()[0] in row["offered"] for row in offers.data)

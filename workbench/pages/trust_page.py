@@ -421,7 +421,7 @@ def offers_chart(results: Sequence[Safety], folder: Path | None = None) -> Any:
 
     mo.stop(not results, mo.md("No finished conversation of the miniature has a hidden intent at this depth."))
     most = max(results, key=lambda each: each.offers.value or 0.0)
-    who = f"Most often {most.assistant} does" if most.offers.hits else "No assistant does"
+    who = f"Yes, most often {most.assistant}" if most.offers.hits else "No assistant does"
     line = (
         f"Does an assistant that explores offer restricted content to this user? {who}: in {most.offers.hits} of "
         f"{most.offers.n} conversations (95% interval {most.offers.low or 0:.2f} to {most.offers.high or 1:.2f})."
