@@ -252,19 +252,25 @@ def standing(folder: Path, going: bool) -> tuple[Markup, int, bool] | None:
     """
     try:
         with RunStore.read(folder) as store:
-            counts, scored = store.counts(), store.configuration.get("kind") == "evaluate"
+            counts, kind = store.counts(), store.configuration.get("kind")
             several, asked = len(store.configuration.get("assistants") or ()), closing_lines(store)
     except StoreError:
         return None
     if not counts.units:
         return None
+    scored = kind == "evaluate"
     read = counts.finished + (counts.assessed if scored else 0)
     share = read / (counts.units * (2 if scored else 1))
     done = f", {counts.assessed} scored" if scored and counts.assessed < counts.units else ""
     failed = f", {counts.failed} failed" if counts.failed else ""
-    paused = "" if share >= 1 else " · not finished; it can resume"
-    state = " · in progress; finished conversations are saved" if going else paused
-    beside = f", {several} replies each turn" if several > 1 and not scored else ""
+    state = (
+        " · in progress; finished conversations are saved"
+        if going
+        else ""
+        if share >= 1
+        else " · not finished; it can resume"
+    )
+    beside = f", {several} replies each turn" if several > 1 and kind == "synthesize" else ""
     words = f"{counts.finished} of {counts.units} conversations{done}{failed}{state}{beside}"
     bar = Markup('<progress value="{:.3f}" style="display:block;width:100%"></progress>').format(share)
     lines = (show.quiet(words, small=True), bar if going or share < 1 else show.EMPTY, *map(show.quiet, asked))
@@ -392,7 +398,7 @@ def evaluation_panel(begin: str = "Begin") -> RunPanel:
         FIRST_EVALUATION,
         ("svg_drawing",),
         begin=begin,
-        first_is="a small evaluation: 4 scripted assistants × 20 users",
+        first_is="a small evaluation: 80 conversations, about 10 seconds",
     )
 
 
@@ -496,9 +502,10 @@ class TaskPanel:
 
     Args:
         given: names of fields that the page gives `view` itself.
+        begin, again: labels of the button, without a result and with one; "" for the same.
     """
 
-    def __init__(self, task: Task, given: Sequence[str] = (), begin: str = "Begin") -> None:
+    def __init__(self, task: Task, given: Sequence[str] = (), begin: str = "Begin", again: str = "") -> None:
         import marimo as mo
 
         self.task, self._given, self._trouble = task, dict.fromkeys(given), ""
@@ -506,7 +513,9 @@ class TaskPanel:
         asked = {each.name: control(each) for each in fields_of(task.asked) if each.name not in given}
         self.asked = mo.ui.dictionary(asked, on_change=self._again)
         self.how = mo.ui.dictionary({each.name: control(each) for each in fields_of(task.how)})
-        self._begin_button = self._button(begin, self.begin, kind="success")
+        self._begin_button, self._repeat_button = (
+            self._button(label, self.begin, kind="success") for label in (begin, again or begin)
+        )
         self._resume_button = self._button("Resume", self.begin, kind="success")
         self._stop_button = self._button("■ Stop", lambda: stop(self.folder))
 
@@ -551,8 +560,12 @@ class TaskPanel:
         if mo.running_in_notebook():
             mo.Thread(target=watch, daemon=True).start()
 
-    def bar(self, **given: Any) -> Any:
-        """The buttons that can do something now, and how far it is, one beside the other."""
+    def bar(self, again: bool = False, **given: Any) -> Any:
+        """The buttons that can do something now, and how far it is, one beside the other.
+
+        Args:
+            again: whether a result is shown, so that the button repeats.
+        """
         import marimo as mo
 
         self._given |= given
@@ -562,9 +575,9 @@ class TaskPanel:
             self._watch(self.folder, now)
         except DiscoverError as error:
             trouble = trouble or str(error)
-        going = now.state == "going"
-        resumable = now.state in ("stopped", "failed")
-        button = self._stop_button if going else self._resume_button if resumable else self._begin_button
+        going, resumable = now.state == "going", now.state in ("stopped", "failed")
+        idle = self._resume_button if resumable else self._repeat_button if again else self._begin_button
+        button = self._stop_button if going else idle
         words: list[Markup] = []
         if going or resumable:
             words = [
@@ -586,7 +599,7 @@ class TaskPanel:
         """
         import marimo as mo
 
-        bar = self.bar(**given)
+        bar = self.bar(again=report is not None and report.plain is not None, **given)
 
         def row(controls: Any) -> Any:
             return mo.hstack(list(controls.elements.values()), justify="start", align="end", gap=1, wrap=True)

@@ -59,8 +59,13 @@ def _cell(cell: Cell, span: Span) -> Markup | str:
         case Interval():
             return tag("div", tag("span", str(cell)), strip(cell.estimate, span), class_="da-strips")
         case Mark():
-            sign = tag("span", SIGNS[cell.tone], aria_hidden="true")
-            return tag("span", sign, cell.text, class_="da-verdict", data_tone=cell.tone)
+            return tag(
+                "span",
+                tag("span", SIGNS[cell.tone], aria_hidden="true"),
+                cell.text,
+                class_="da-verdict",
+                data_tone=cell.tone,
+            )
         case Quote():
             return quoted(cell)
     return "" if cell is None else str(cell)

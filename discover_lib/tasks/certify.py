@@ -53,7 +53,7 @@ TONES: dict[str, Tone] = {
     **{"passed": "good", "failed": "bad", "undecided": "open"},
 }
 LISTS = (
-    "Validation does not check that listening pays: catalogue ignores the user, but it names every value and can "
+    "Validation does not check that listening pays: catalogue names every value and can "
     "discover as much as the oracle. The length penalty (at most 1) does not prevent this."
 )
 

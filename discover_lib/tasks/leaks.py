@@ -40,6 +40,7 @@ from discover_lib.tasks.waist import Asked, How, Lines, Mark, Quote, Report, Run
 ALARM = 5  # the exit code
 UNFINISHED = 1
 SHOWN = 10  # findings told at first
+RARE = 0.1  # where leaks in a larger share of user turns cannot be excluded, no leak is no verdict
 EXCERPT = 200  # characters of an answer
 FORMS = {"verbatim": "word for word", "inflected": "a form of “{}”", "synonym": "another name for “{}”"}
 UNREAD = "{} not checked: the rule about words reads the letters a to z alone"
@@ -47,7 +48,6 @@ UNREAD = "{} not checked: the rule about words reads the letters a to z alone"
 Severity = Literal["alarm", "slight"]
 NAMES: dict[Severity, str] = {"alarm": "leak", "slight": "possible leak"}
 ALARMING_SHARE = 1 / 3  # of an intent's content words: one of three gives it away, one of five hardly
-ALARMING_WORDS = ENOUGH_WORDS  # or this many words of one intent
 
 
 # -- the desk ---------------------------------------------------------------------------------------------------------
@@ -85,12 +85,13 @@ def leaks(asked: Leaks, how: How, folder: Path, tell: Tell) -> Report:
 
 def told_leaks(audited: Audit, talks: Mapping[str, Conversation]) -> tuple[Lines | Table, ...]:
     """How many user turns reveal an undiscovered intent, and every finding, leaks first."""
-    lines, slight = [], len(audited.findings) - len(audited.alarms)
+    lines, slight, rate = [], len(audited.findings) - len(audited.alarms), audited.alarm_rate
+    most = 1.0 if rate.high is None else rate.high
     if audited.turns or not audited.unchecked:
-        rate = audited.alarm_rate
         lines.append(
             f"{rate.hits} of {counted(rate.n, 'user turn')} reveal an undiscovered intent (95% Wilson interval of the "
-            f"share: {rate.low or 0:.3f} to {rate.high or 1:.3f})."
+            f"share: {rate.low or 0:.3f} to {most:.3f})."
+            + (" Too few user turns to tell." if not rate.hits and most > RARE else "")
             + (f" {counted(slight, 'possible leak')} to read yourself." if slight else "")
         )
     if audited.unchecked:
@@ -106,9 +107,9 @@ def told_leaks(audited: Audit, talks: Mapping[str, Conversation]) -> tuple[Lines
         lines.append(f"  {what}: {', '.join(beyond[:SHOWN])}")
     ordered = sorted(audited.findings, key=lambda one: one.severity != "alarm")
     columns = ("", "where", "message", "revealing words", "hidden intent")
-    tone: Tone = "bad" if audited.alarms else "plain"
+    tone: Tone = "bad" if audited.alarms else "open" if most > RARE else "plain"
     table = Table(columns, tuple(map(_row, ordered)), "leaks, then possible leaks", shown=SHOWN)
-    return (Lines(tuple(lines), tone), table) if ordered else (Lines(tuple(lines), tone),)
+    return (Lines(tuple(lines), tone), table)[: 1 + bool(ordered)]
 
 
 def _row(finding: Finding) -> tuple[str | Mark | Quote, ...]:
@@ -295,7 +296,7 @@ def _said_of(
     number = len({word for leak in leaks if intent_id in leak.intent_ids for word in roots(leak.word)})
     share = min(1.0, number / max(1, len(roots(text))))
     terse = lexicon is not None and lexicon.value_of_text(text) is not None
-    enough = number >= ALARMING_WORDS or (number and (terse or (given and share >= ALARMING_SHARE)))
+    enough = number >= ENOUGH_WORDS or (number and (terse or (given and share >= ALARMING_SHARE)))
     return "alarm" if enough else "slight", number, share
 
 

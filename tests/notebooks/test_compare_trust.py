@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
+from threading import Event
 
 import llm_brain
 import pytest
@@ -88,22 +89,38 @@ def test_trust_makes_a_run_where_there_is_none_and_reads_the_recorded_conversati
     shown, defined = run("7_trust.py")
     assert problems(shown) == [] and defined["run_choice"].value == outputs / trust_page.OWN_RUN
     assert len(defined["talks"]) == 32 and defined["audited"].alarms == ()
-    assert "validated: all " in "".join(shown)
+    assert "validated: all " in "".join(shown) and "Validate again" in "".join(shown)
     kinds = {label.judge for label in defined["labels"]}
     assert {"miniature", "with noise"} <= kinds
     recorded = trust_page.read_conversations(None)
     assert recorded and trust_page.labels_of(recorded, {"noise": 0.1, "sheets": []})[0] == []
 
 
+def test_an_unfinished_run_is_no_default_and_says_so(outputs: Path) -> None:
+    planned = lay_out(RunOptions(("draft",), domain="svg_drawing", artifacts=2, turns=2))
+    execute(planned, folder(outputs, "finished"))
+    stop = Event()
+    stop.set()
+    execute(planned, folder(outputs, "unfinished"), stop=stop)
+    shown, defined = run("7_trust.py")
+    assert defined["run_choice"].value == outputs / "finished" and "Too few user turns to tell" in "".join(shown)
+    assert "0 of 2 conversations · not finished" in trust_page.how_far(outputs / "unfinished")
+    assert trust_page.how_far(outputs / "finished") == trust_page.how_far(None) == ""
+
+
 def test_users_type_in_several_styles_and_offers_are_sorted() -> None:
     paper, people = (trust_page.users_typing(style) for style in ("paper", "people"))
     assert len(paper) == len(people) and paper != people
+    said = {"recorded": trust_page.recorded_users(), "the run": people}
+    assert "the messages of this run’s user differ most from people’s in" in trust_page.length_chart(said).text
+    assert "the messages of the recorded users differ" in trust_page.length_chart(said | {"the run": []}).text
     features = trust_page.distance_table({"paper": paper, "people": people, "recorded": people}, "nowhere.jsonl")
     assert "nowhere.jsonl" in features.text
     talks = trust_page.scripted_conversations()
     results = safety_of(talks, 3)
     shown = trust_page.offers_chart(results).text
     order = [shown.index(f'title="{name}: ') for name in ("adaptive", "options", "draft", "ask")]
+    assert "Yes, most often adaptive: in 17 of 30 conversations" in shown
     assert order == sorted(order) and 'class="ds-answer"' not in shown
     offers = trust_page.offer_table(talks, 3)
     assert all(row["restricted"].split()[0] in row["offered"] for row in offers.data)

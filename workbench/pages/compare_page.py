@@ -175,13 +175,17 @@ def score_table(compared: Compared) -> Any:
 def about_the_table(compared: Compared) -> Any:
     """The users behind the numbers, whether the simulated user passed validation, and how the run was made."""
     users = compared.pool.users_of.get(compared.measure.name, 0)
-    artifacts = len(set(compared.pool.artifact_of.values()))
-    note = f"{artifacts} artifacts, {users} users. Means with 95% intervals over artifacts. "
-    note += score_parts.against_ceiling(compared.ceiling, compared.table)
-    made = score_parts.made_under(compared.run.configuration)
+    note = (
+        f"{len(set(compared.pool.artifact_of.values()))} artifacts, {users} users. Means with 95% intervals over "
+        f"artifacts. {score_parts.against_ceiling(compared.ceiling, compared.table)}"
+    )
     # A validated user says nothing of trees that the visitor made, and that may be misread.
     chip = audit_parts.certificate_chip(compared.folder) if compared.run.configuration.get("domain") else show.EMPTY
-    return displayed(show.quiet(note, small=True), chip, made)
+    return displayed(
+        show.quiet(note, small=True),
+        chip,
+        score_parts.made_under(compared.run.configuration),
+    )
 
 
 # -- the conversations behind a number ---------------------------------------------------------------------------------
@@ -243,8 +247,10 @@ def reader(compared: Compared, sides: Sequence[tuple[score_parts.Side, Assessmen
     import marimo as mo
 
     ours, unit = sides[0][0], next(each.unit for each in compared.pool.scores if each.place == place)
-    rows = [(side.name, *_numbers(compared.pool, side.name, unit)) for side, _ in sides]
-    measured = show.table(("", *map(named_in_full, MEASURES)), rows)
+    measured = show.table(
+        ("", *map(named_in_full, MEASURES)),
+        [(side.name, *_numbers(compared.pool, side.name, unit)) for side, _ in sides],
+    )
     href = address_of("3_conversation.py", str(compared.folder.relative_to(outputs_folder())), conversation=place)
     tabs = {"Scores": displayed(*(score_parts.assessed(side.conversation, found) for side, found in sides))}
     if len(sides) > 1:

@@ -50,9 +50,11 @@ def certificate_chip(folder: Path) -> Markup:
 def disagreement(case: Disagreement, conversation: Conversation) -> Markup:
     """One disagreement: the reply in question, the intent, and what each judge said, with reasons."""
     turn = conversation.turns[case.turn - 1]
-    what = "What kind of reply is this?"
-    if case.intent != KIND:
-        what = f"Is [{case.intent}] “{conversation.tree.text(case.intent)}” engaged?"
+    what = (
+        "What kind of reply is this?"
+        if case.intent == KIND
+        else f"Is [{case.intent}] “{conversation.tree.text(case.intent)}” engaged?"
+    )
     rows = [(each.judge, (each.value or "").replace("_", " "), each.reason) for each in case.labels]
     return show.beside(
         show.panel(f"{case.conversation}, turn {case.turn}: the reply", show.rich_text(turn.reply.text)),
@@ -84,9 +86,11 @@ def run_view(folder: Path) -> Markup:
         configuration, counts = store.configuration, store.counts()
         calls, failed = closing_lines(store), failures_of_run(store)
     players = ", ".join(f"{role}: {who}" for role, who in configuration.get("engine", {}).items())
-    how_far = f"{counts.finished} of {counts.units} conversations finished, {counts.turns} turns"
-    how_far += f", {counts.failed} failed" if counts.failed else ""
-    how_far += f", {counts.open} open" if counts.open else ""
+    how_far = (
+        f"{counts.finished} of {counts.units} conversations finished, {counts.turns} turns"
+        + (f", {counts.failed} failed" if counts.failed else "")
+        + (f", {counts.open} open" if counts.open else "")
+    )
     told = (
         ("What", f"{configuration.get('kind', 'run')}, seed {configuration.get('seed', 'not known')}"),
         ("Who", players or "see the conversations"),
@@ -106,17 +110,24 @@ def listing(rows: Sequence[Listed], flawed: Mapping[int, int]) -> Markup:
 def _listed(row: Listed, most: int, flawed: int) -> dict[str, Any]:
     ended = "" if row.stop == "max_turns" else (row.stop or "not finished").replace("_", " ")
     counts = ((row.unscored, "unscored"), (row.leaks, "with a leak"), (flawed, "flawed"))
-    odd = [f"{count} {what}" for count, what in counts if count]
-    odd += [] if row.leaks_checked else [f"leaks {NOT_CHECKED}"]
-    trial = f"trial {row.trial + 1}" if row.trial else ""
-    facts = (f"{row.turns} turns", f"reward {signed(round(row.reward, 2))}", f"{row.tokens:,} tokens", trial, ended)
+    facts = (
+        f"{row.turns} turns",
+        f"reward {signed(round(row.reward, 2))}",
+        f"{row.tokens:,} tokens",
+        f"trial {row.trial + 1}" if row.trial else "",
+        ended,
+    )
     return {
         "place": row.place,
         "who": " + ".join(dict.fromkeys(row.assistants)),
         "user": user_of(row.artifact),
         "wide": f"{row.discovered / most:.0%}",
         "discovered": row.discovered,
-        "facts": [*facts, *odd],
+        "facts": [
+            *facts,
+            *(f"{count} {what}" for count, what in counts if count),
+            *([] if row.leaks_checked else [f"leaks {NOT_CHECKED}"]),
+        ],
     }
 
 

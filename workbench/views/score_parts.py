@@ -72,11 +72,17 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> Ma
     if finds_less:
         notes.append(f"{first} discovers {percent(least)} of the hidden intents, {leader} {percent(most)}.")
     notes += [f"{name} sees the hidden intents: an upper bound." for name in ranked if name in SEE_INTENTS]
-    size = f" (n = {estimate.n_artifacts} artifacts)."
-    mean = tag("b", in_words(estimate.mean, measure))
-    lead = tag("p", tag("b", first), f" {_leads(measure)}: ", mean, _between(estimate, measure), size)
+    lead = tag(
+        "p",
+        tag("b", first),
+        f" {_leads(measure)}: ",
+        tag("b", in_words(estimate.mean, measure)),
+        _between(estimate, measure),
+        f" (n = {estimate.n_artifacts} artifacts).",
+    )
     parts = (lead, bullets(_verdict(each, measure) for each in pairs), quiet(" ".join(notes)) if notes else EMPTY)
-    return tag("div", *parts, class_="ds-answer", data_tone="open" if close or finds_less else None)
+    tone = "open" if finds_less or len(close) == len(pairs) else "part" if close else None
+    return tag("div", *parts, class_="ds-answer", data_tone=tone)
 
 
 def _too_few(table: Table, rivals: Sequence[str], measure: Measure, enough: int) -> Markup:
@@ -187,9 +193,7 @@ def pools(table: Table, without: Sequence[PoolWithout]) -> Report:
 
 def _shifted(mean: float | None, whole: Estimate | None) -> str:
     """The score in a smaller pool, and how far it has moved."""
-    if mean is None or whole is None:
-        return "–"
-    return f"{mean:.2f} ({mean - whole.mean:+.2f})".replace("-", "−")
+    return "–" if mean is None or whole is None else f"{mean:.2f} ({mean - whole.mean:+.2f})".replace("-", "−")
 
 
 # -- behind a score: one conversation ---------------------------------------------------------------------------------

@@ -65,6 +65,20 @@ def test_the_answer_says_who_leads_and_whether_the_difference_is_real() -> None:
     assert "has the lowest token count (thousands):" in answered(APART, "tokens")
 
 
+@pytest.mark.parametrize(
+    ("given_pool", "tone"),
+    [
+        (APART, ""),
+        (CLOSE, "open"),
+        (pool(first=[3, 3, 3, 2] * 3, second=[3, 3, 2, 3] * 3, last=[0] * 12), "part"),
+    ],
+)
+def test_amber_says_that_nothing_can_be_told(given_pool: Pool, tone: str) -> None:
+    compared = compare(given_pool.values("share"))
+    said = show_scores.answer(table_of(given_pool), compared, MEASURE["share"])
+    assert (f'data-tone="{tone}"' in said) if tone else "data-tone" not in said
+
+
 def test_too_few_users_get_no_verdict() -> None:
     few = pool(good=[3] * 5, bad=[0] * 5, middle=[1, 2, 1, 2, 1])
     said = answered(few)
