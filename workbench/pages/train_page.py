@@ -234,8 +234,8 @@ def before_the_press(settings: StageSettings, rows: Sequence[Row], stands: Seque
         if is_trained(settings)
         else forecast(settings, len(rows))
     )
-    ready = tag("p", f"On {run_label(Path(settings.data))}", tag("br"), told)
-    return displayed(tag("div", EMPTY if stands else ready, *lines, data_ready=int(not stands)))
+    data = tag("p", f"On {run_label(Path(settings.data))}", style="margin-bottom:0.8rem")
+    return displayed(tag("div", data, EMPTY if stands else tag("p", told), *lines, data_ready=int(not stands)))
 
 
 def is_trained(settings: StageSettings) -> bool:
@@ -303,7 +303,7 @@ def moments(panel: TrainingPanel, folder: Path | None, activity: int, progress: 
     if job is None:
         return []
     stored = followed(job.folder)
-    if checkpoints(job.folder) and not panel.going and not missing_libraries():
+    if checkpoints(job.folder) and not (panel.going or panel.ticking) and not missing_libraries():
         domain = domain_of(job)
         tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
         with mo.status.spinner(title="The model of every checkpoint answers the same user: about 10 seconds"):

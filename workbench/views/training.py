@@ -71,8 +71,8 @@ CHARTS = (
 )
 READING = {
     "Loss": "The model's error on the exact words of its rows: lower is better. Held-out rows are not trained on. "
-    "Where their loss rises, the model learns words by heart. Users can still discover more, because discovery counts "
-    "their intents in any words.",
+    "Where their loss rises, the model learns by heart. Users can still discover more, because discovery counts "
+    "intents in any words.",
     "Reward": "What the replies earn from the simulated user: higher is better.",
 }
 NO_CURVES = {
