@@ -62,8 +62,8 @@ def show_settings(menus, page, settings):
 
 
 @app.cell
-def choose_update(get_activity, get_folder, get_progress, page, panel):
-    moments = page.moments(panel, get_folder(), get_activity(), get_progress())
+def choose_update(get_activity, get_folder, get_progress, page, panel, ready):
+    moments = page.moments(panel, get_folder(), get_activity(), get_progress(), ready)
     update = page.step_slider(moments)
     return moments, update
 
@@ -110,9 +110,9 @@ def show_recipe(judge, judging, menus, mo, page, recipe, settings, tab):
 
 
 @app.cell
-def show_before_and_after(mo, page, tab, talk):
-    mo.stop(tab.value != "Before and after")
-    mo.show_code(mo.vstack([page.measured_before(), talk, page.talk_before_and_after(talk)]))
+def show_before_and_after(change, mo, page, panel, tab, talk):
+    mo.stop(tab.value != "Before and after" or change is None)
+    mo.show_code(mo.vstack([talk, page.talk_before_and_after(panel, talk), page.measured_before()]))
     return
 
 

@@ -97,6 +97,7 @@ class Panel(ABC):
             `get_activity`, a count of what was begun, ended or refused; `get_progress`, how much was last read of it.
         get_pressed: a fourth, for pages that begin something: how often `begin_button` was pressed.
         trouble: one line on what was refused or went wrong last, or "".
+        ticking: whether the page still takes what is open for being made; it ends one tick after `going`.
         begin_button: for the page to place; stop and go-on stand in `view`, where they can do something.
     """
 
@@ -114,7 +115,7 @@ class Panel(ABC):
         self.states = (self.get_folder, self.get_activity, self.get_progress)
         self.get_pressed, self._set_pressed = mo.state(0)
         self._heard = 0  # presses that were answered
-        self._ticking = False
+        self.ticking = False
 
         def button(label: str, action: Callable[[], Path | None], **options: Any) -> Any:
             return mo.ui.button(label=label, on_click=lambda _: self.attempt(action), **options)
@@ -214,8 +215,8 @@ class Panel(ABC):
         """Ticks once a second while what is open is being made; nothing to see otherwise."""
         import marimo as mo
 
-        self._ticking = self.going
-        return mo.ui.refresh(options=["1s"], default_interval="1s") if self._ticking else mo.md("")
+        self.ticking = self.going
+        return mo.ui.refresh(options=["1s"], default_interval="1s") if self.ticking else mo.md("")
 
     def view(
         self, clock: Any, folder: Path | None, activity: int, *, before: Sequence[Any] = (), after: Sequence[Any] = ()
@@ -226,12 +227,12 @@ class Panel(ABC):
         getattr(clock, "value", None)  # read, so that a tick is one of this cell
         going = self.going
         words, progress, resumable = self._look()
-        if self._ticking and not going:  # the last tick
+        if self.ticking and not going:  # the last tick
             self.trouble = self._ended()
             self._set_activity(_next)
         if progress != self.get_progress() and (self.read_at_every_tick or not going):
             self._set_progress(progress)
-        buttons = ((self._stop_button, going), (clock, self._ticking), (self._resume_button, resumable and not going))
+        buttons = ((self._stop_button, going), (clock, self.ticking), (self._resume_button, resumable and not going))
         row = [*before, *(each for each, here in buttons if here), *after]
         trouble = show.error_line(f"{self.trouble[0].upper()}{self.trouble[1:]}") if self.trouble else Markup("")
         status = show.styled(Markup('<div role="status">{}</div>').format(words), trouble)

@@ -15,6 +15,7 @@ from discover_lib.dataset.export import MARK, Source, make_rows, read_rows
 from discover_lib.dataset.rows import Kind, RowOptions, digest
 from discover_lib.engines.local.dialect import Chat, Dialect
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+from discover_lib.runs.job_folder import working
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import FILE as STORE_FILE
 from discover_lib.runs.store import RunStore
@@ -32,6 +33,7 @@ TRAIN, HELD_OUT = "train", "test"
 NAMED = 3  # omitted rows in a report
 # Length says only a little about the labels of these conversations (`dataset.lengths`).
 DEFAULT_RUN = RunOptions(("ask", "adaptive"), domain="svg_drawing", split="train", artifacts=100, candidates=1)
+DEFAULT_SECONDS = 60.0  # that a caller waits while another simulates these conversations
 IGNORED = -100  # label of a token that carries no loss
 
 
@@ -58,10 +60,13 @@ class TrainingRows:
 
 
 def default_data() -> Path:
-    """The folder of `DEFAULT_RUN` among the outputs.  Its conversations are simulated at first use, in two seconds."""
+    """The folder of `DEFAULT_RUN` among the outputs.  Its conversations are simulated at first use, in two seconds.
+
+    Several callers at once wait for each other.
+    """
     folder = outputs_folder() / "synthesis" / "default"
-    folder.mkdir(parents=True, exist_ok=True)
-    execute(lay_out(DEFAULT_RUN), folder)
+    with working(folder.parent, DEFAULT_SECONDS):
+        execute(lay_out(DEFAULT_RUN), folder)
     return folder
 
 
@@ -96,12 +101,9 @@ def load_rows(folder: Path, stage: Stage, text: str | None, *, system: str = "no
             f"{folder}: the rows contain {' and '.join(sorted(forms))}, the base needs {text}; "
             f"export them again with --text {text}"
         )
-    return TrainingRows(kind, train, held_out, str(folder.resolve()), digest([*train, *held_out]), _system(train[0]))
-
-
-def _system(row: Row) -> str:
-    first = (row["messages"] if "messages" in row else row["prompt"])[0]
-    return str(first["content"]) if first["role"] == "system" else ""
+    first = (train[0]["messages"] if "messages" in train[0] else train[0]["prompt"])[0]
+    system = str(first["content"]) if first["role"] == "system" else ""
+    return TrainingRows(kind, train, held_out, str(folder.resolve()), digest([*train, *held_out]), system)
 
 
 _OF_EVALUATIONS = re.compile(rf"(?:{'|'.join(ALL_DOMAINS)})-eval-\d+(?:-taste\d+)?")

@@ -72,6 +72,11 @@ def test_every_stage_shows_its_rows_and_what_carries_loss(stage: str) -> None:
     assert f"{Recipe.miniature().of(stage).max_steps} updates" in defined["ready"].text
 
 
+def test_the_menus_are_there_before_anything_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    assert train_page.stage_menus(0).value["data"].name == "default"
+
+
 def choices(menus: Any, tab: str) -> dict[str, Any]:
     """The page's controls with these menus; all names of the cells that make them."""
     defined = untouched()

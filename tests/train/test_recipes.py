@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -216,8 +217,9 @@ def test_the_default_data_tell_how_often_the_longer_reply_is_chosen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
-    folder = default_data()
-    assert default_data() == folder and len(load_rows(folder, "sft", "notation").train) == 90
+    with ThreadPoolExecutor(3) as pages:  # two pages opened at once wait for each other
+        folder, *same = [each.result() for each in [pages.submit(default_data) for _ in range(3)]]
+    assert same == [folder, folder] and len(load_rows(folder, "sft", "notation").train) == 90
     length = make_rows("preference", [Conversations.of_run(folder)]).length
     assert length is not None and length.startswith("The longer reply is chosen in a share of 0.69 [")
 

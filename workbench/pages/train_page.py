@@ -40,7 +40,7 @@ from workbench.controls import (
     read_choice,
 )
 from workbench.echo import train_command
-from workbench.jobs import base_name, configuration_of, labelled, training_places
+from workbench.jobs import base_name, configuration_of, labelled, run_label, training_places
 from workbench.panel import TrainingPanel, talks_earlier
 from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
@@ -75,11 +75,11 @@ def stage_menus(activity: int) -> Any:
     """
     import marimo as mo
 
-    default, known = default_data(), training_places()  # the default data are made first, or they are no place yet
-    first = next((name for name, folder in known.items() if folder == default), next(iter(known)))
-    jobs = [job.folder for job in find_jobs(outputs_folder()).values() if job.status().state == "finished"]
+    # In this order: the default data are made at first use.
+    default, known, jobs = default_data(), training_places(), find_jobs(outputs_folder()).values()
+    first = next(name for name, folder in known.items() if folder == default)
     menu, presets = mo.ui.dropdown, ["automatic", "paper", "80gb", "40gb", "24gb", "t4", "miniature"]
-    starts = {"the unchanged base": None, **labelled(jobs)}
+    starts = {"the unchanged base": None} | labelled([job.folder for job in jobs if job.status().state == "finished"])
     return mo.ui.dictionary(
         {
             "base": kept(menu, "base", [TINY, OTHER], value=TINY, label="Base model"),
@@ -228,9 +228,13 @@ def ask(panel: TrainingPanel, settings: StageSettings, judging: Judging, stands:
 def before_the_press(settings: StageSettings, rows: Sequence[Row], stands: Sequence[str]) -> Any:
     """The updates and the minutes of a stage, or why it cannot be trained."""
     lines = [show.error_line(f"{line[0].upper()}{line[1:]}.") for line in stands]
-    finished = "Already trained: see Training run. Change the stage, data or seed for another."
-    ready = tag("p", finished if is_trained(settings) else forecast(settings, len(rows)))
-    return displayed(tag("div", EMPTY if stands else ready, *lines, data_ready=int(not stands)))
+    told = (
+        "Already trained. For another run, change the stage, the data or the seed (tab Recipe)."
+        if is_trained(settings)
+        else forecast(settings, len(rows))
+    )
+    data = tag("p", f"On {run_label(Path(settings.data))}", style="margin-bottom:0.8rem")
+    return displayed(tag("div", data, EMPTY if stands else tag("p", told), *lines, data_ready=int(not stands)))
 
 
 def is_trained(settings: StageSettings) -> bool:
@@ -282,7 +286,7 @@ class Moment:
         return cls(step, said, turn.reply.text, reward.total if reward else None)
 
 
-def moments(panel: TrainingPanel, folder: Path | None, activity: int, progress: int) -> list[Moment]:
+def moments(panel: TrainingPanel, folder: Path | None, activity: int, progress: int, ready: Any) -> list[Moment]:
     """The same user's request and the replies to it, by update.
 
     The model of a finished run here answers at every checkpoint, and its replies are judged.  Of other runs these are
@@ -290,6 +294,7 @@ def moments(panel: TrainingPanel, folder: Path | None, activity: int, progress: 
 
     Args:
         folder, activity, progress: read off the panel's states, so that the cell runs again when the run has grown.
+        ready: the row above with the button. It is shown first, because the answers take a while.
     """
     import marimo as mo
 
@@ -297,10 +302,10 @@ def moments(panel: TrainingPanel, folder: Path | None, activity: int, progress: 
     if job is None:
         return []
     stored = followed(job.folder)
-    if checkpoints(job.folder) and not panel.going and not missing_libraries():
+    if checkpoints(job.folder) and not (panel.going or panel.ticking) and not missing_libraries():
         domain = domain_of(job)
         tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
-        with mo.status.spinner(title="The same user at every checkpoint"):
+        with mo.status.spinner(title="The model of every checkpoint answers the same user: about 10 seconds"):
             stored = [dict(follow(job.folder, domain, tree))]
     if stored:
         return [Moment.of(step, talk) for step, talk in stored[0].items()]
@@ -407,9 +412,10 @@ def all_curves(panel: TrainingPanel) -> Any:
     status, logged = panel.status, panel.logged
     if status is None or panel.job is None or not logged:
         return displayed(EMPTY)
-    kept_round = show_training.kept_round(panel.job.result() if status.state == "finished" else {})
-    main = show_training.main_chart(logged)
-    return displayed(kept_round, show_training.curves(logged, status.total_steps, status.resumed, main))
+    return displayed(
+        show_training.kept_round(panel.job.result() if status.state == "finished" else {}),
+        show_training.curves(logged, status.total_steps, status.resumed, show_training.main_chart(logged)),
+    )
 
 
 def row_slider(rows: Sequence[Row]) -> Any:
@@ -468,14 +474,24 @@ def measured_before() -> Any:
     return displayed(show.quiet("The results of a finished run are part of the repository."))
 
 
-def talk_before_and_after(talk: Any) -> Any:
-    """The conversations of the user of a slider before and after an earlier training."""
-    talks = talks_earlier()
+def talk_before_and_after(panel: TrainingPanel, talk: Any) -> Any:
+    """The conversations of the user of a slider before and after the open run, or a run made earlier until measured."""
+    own = talks_measured(panel.job.folder) if panel.job else []
+    talks = own or talks_earlier()
     if not talks:
         return displayed(show.quiet("Earlier conversations are part of the repository."))
     title, both = talks[min(talk.value, len(talks)) - 1]
-    note = f"Made earlier: {title}. One conversation each is an illustration. To measure, use the page Compare."
-    return displayed(show_training.before_after(both), show.quiet(note, small=True))
+    earlier = f"A run made earlier, not yours: {title}. For yours, train a run and press “Measure the change”."
+    return displayed(tag("p", f"The selected run: {title}." if own else earlier), show_training.before_after(both))
+
+
+def talks_measured(run: Path) -> list[tuple[str, dict[str, Conversation]]]:
+    """The whole conversations that a measurement of a run has stored, as of `talks_earlier`."""
+    return [
+        (f"“{user[0].tree.initial_request}”", {"before": user[0], "after": user[max(user)]})
+        for user in followed(run)
+        if len(user) > 1 and any(len(talk.turns) > 1 for talk in user.values())
+    ]
 
 
 def sides(panel: TrainingPanel) -> dict[str, str]:
@@ -521,12 +537,14 @@ def what_changed(panel: TrainingPanel, measure: Any, users: int = MEASURED) -> A
     if measure.value != job.folder:
         return measure
     run, domain = job.folder, domain_of(job)
-    with mo.status.progress_bar(total=2 * users, title="Conversations", remove_on_exit=True) as bar:
+    with mo.status.progress_bar(
+        total=2 * users, title="Conversations before and after training", show_rate=False, remove_on_exit=True
+    ) as bar:
         before, after = (
             shares_found(run, step, domain, users, on_done=lambda _: bar.update())
             for step in (0, max(checkpoints(run)))
         )
-    title = f"Share of the hidden intents discovered, {users} users that no model was trained on, 95% interval"
     shown = {"before": bootstrap_mean(before), "after": bootstrap_mean(after)}
     words = show.notice(show_training.change(shown["before"], shown["after"], bootstrap_difference(after, before)))
+    title = f"Share of the hidden intents discovered, {users} users that no model was trained on, 95% interval"
     return displayed(words, dots(shown, title, shown=percent, to_one=True))

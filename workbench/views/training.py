@@ -70,8 +70,9 @@ CHARTS = (
     Chart("Peak memory, MB", {"memory_mb": "so far"}, from_zero=True),
 )
 READING = {
-    "Loss": "The model's error on its rows: lower is better. Held-out rows are not trained on. Where their loss rises, "
-    "the model learns by heart.",
+    "Loss": "The model's error on the exact words of its rows: lower is better. Held-out rows are not trained on. "
+    "Where their loss rises, the model learns by heart. Users can still discover more, because discovery counts "
+    "intents in any words.",
     "Reward": "What the replies earn from the simulated user: higher is better.",
 }
 NO_CURVES = {
@@ -150,7 +151,10 @@ def main_curve(
     if chart is None:
         return EMPTY
     drawn = _drawn(chart, lines, total_steps, resumed_at, earlier)
-    gray = " Gray: the previous run." if points(earlier, next(iter(chart.series))) else ""
+    before, now = (dict(points(each, next(iter(chart.series)))) for each in (earlier, lines))
+    # Curves of the same run on two machines differ by rounding.
+    same = now and all(math.isclose(now[step], before.get(step, math.nan), rel_tol=0.01) for step in now)
+    gray = f" Gray: {'the same run, made earlier' if same else 'the previous run'}." if before else ""
     return tag("div", drawn, quiet(READING[chart.title] + gray, small=True), class_="dt-main")
 
 
@@ -207,9 +211,12 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
     curves = {name: [Estimate(**each) for each in scope["curves"][name]] for name in named}
     best = max(named, key=lambda name: curves[name][-1].mean)
     ends = ", ".join(f"{name} {percent(curves[name][-1].mean)}" for name in named)
-    words = f"Users discovered, of their hidden intents, after {len(curves[best])} turns: {ends}."
+    words = (
+        "A larger run, made earlier. "
+        f"Users discovered, of their hidden intents, after {len(curves[best])} turns: {ends}."
+    )
     size = (
-        f"A run made earlier: tiny models, {scope['users']} conversations each (n = {scope['artifacts']} artifacts) "
+        f"Tiny models, {scope['users']} conversations each (n = {scope['artifacts']} artifacts) "
         "with users that no model had been trained on; one still emerging counts half; bands are 95% intervals; seed "
         f"{results['options']['seed']} of “discover miniature”."
     )
@@ -271,7 +278,14 @@ def standing(status: JobStatus, last: Line | None = None) -> Markup:
     said = quiet("" if status.message == "starting" else status.message, small=True)
     message = show.error_line(status.message) if status.state == "failed" else said
     done = (loads - 1) / len(LOADING) * LOADS if loads else LOADS + (1 - LOADS) * status.step / (total or 1)
-    line = (state_chip(status.state), " ", tag("span", " · ".join(filter(None, facts))))
+    chip = tag(
+        "span",
+        status.state,
+        class_="dl-chip",
+        data_tone=STATE_TONES.get(status.state, "plain"),
+        data_job=status.state,
+    )
+    line = (chip, " ", tag("span", " · ".join(filter(None, facts))))
     return tag("div", tag("p", *line, class_="dt-head"), progress(done), message, role="status")
 
 
@@ -289,10 +303,6 @@ def kept_round(result: Mapping[str, Any]) -> Markup:
         "conversations.",
         small=True,
     )
-
-
-def state_chip(state: str) -> Markup:
-    return tag("span", state, class_="dl-chip", data_tone=STATE_TONES.get(state, "plain"), data_job=state)
 
 
 # -- what the model wrote ----------------------------------------------------------------------------------------------
@@ -330,11 +340,10 @@ def before_after(talks: Mapping[str, Conversation]) -> Markup:
 # -- a group -----------------------------------------------------------------------------------------------------------
 
 
-NOTHING_LEARNT = "All scored rewards are equal, so every advantage is 0 and this group teaches nothing"
-
-
 def group_picture(group: Group, labels: Sequence[str]) -> Markup:
     """The rewards of a group around their mean, and what the update makes of each reply."""
     rewards = dict(zip(labels, group.rewards, strict=True))
     drawn = group_bars(rewards, dict(zip(labels, group.advantages, strict=True)), group.mean)
-    return drawn if group.signal else drawn + quiet(f"{NOTHING_LEARNT}.")
+    return drawn + quiet(
+        "" if group.signal else "All scored rewards are equal, so every advantage is 0 and this group teaches nothing."
+    )

@@ -81,6 +81,11 @@ def test_before_the_first_update_the_previous_run_is_there_in_gray() -> None:
     assert show_training.main_curve([], None) == ""
 
 
+@pytest.mark.parametrize(("loss", "words"), [(0.5, "the same run, made earlier"), (0.6, "the previous run")])
+def test_a_previous_run_with_the_same_curve_is_called_the_same_run(loss: float, words: str) -> None:
+    assert f"Gray: {words}." in show_training.main_curve(lines(2, loss=loss), 3, earlier=lines(3, loss=0.5))
+
+
 @pytest.mark.parametrize(
     ("state", "message", "step", "loads"),
     [
