@@ -21,7 +21,7 @@ from leak_figures import BY_WORDS, KINDS, Labelled, calibration, figures, on_tre
         pytest.param(on_trees("after"), 47, 4, id="after the rule was finished"),
     ],
 )
-def test_most_leaks_by_words_are_noticed_and_hardly_an_innocent_message(
+def test_most_leaks_by_words_are_noticed_and_few_innocent_messages(
     cases: list[Labelled], n: int, each_kind: int
 ) -> None:
     """One message counts once.  Paraphrases are counted apart: no rule about words sees them."""

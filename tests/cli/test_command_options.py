@@ -121,13 +121,7 @@ def test_the_list_of_commands_has_groups_and_short_summaries() -> None:
         assert len(entry.summary.split()) <= 8, name
 
 
-@pytest.mark.parametrize(
-    ("words", "near"),
-    [
-        (["simulat"], "simulate"),
-        (["demo", "--asistant", "ask"], "--assistant"),
-    ],
-)
+@pytest.mark.parametrize(("words", "near"), [(["simulat"], "simulate"), (["demo", "--asistant", "ask"], "--assistant")])
 def test_the_nearest_word_is_suggested(words: list[str], near: str) -> None:
     result = discover(*words)
     assert result.returncode == 2 and near in " ".join(re.sub("[│╭╮╰╯─]", " ", result.stderr).split())

@@ -46,9 +46,7 @@ def test_the_card_accounts_for_every_example(sources: list[Source], tmp_path: Pa
     assert rows.length in (tmp_path / "rows" / "README.md").read_text("utf-8")
 
 
-def test_a_folder_is_written_whole_or_not(
-    row_sets: dict[str, RowSet], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_is_whole_or_not(row_sets: dict[str, RowSet], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "rows"
     write_rows(row_sets["sft"], folder)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}

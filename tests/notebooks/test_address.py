@@ -84,9 +84,7 @@ def another(control: Any) -> Any:
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS)
-def test_a_page_runs_and_keeps_choices_in_its_address(
-    page: str, address: Address, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_runs_and_keeps_choices_in_address(page: str, address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
     labels = [" ".join(label.split()) for label in CHOICES[page].split("|")]
     controls = controls_of(page, monkeypatch)
     chosen, names = {}, {}

@@ -97,9 +97,7 @@ def test_it_runs_to_the_end_without_a_gpu(executed: Callable[..., Any], tmp_path
     assert not any("sqlite" in name or name.endswith((".lock", ".partial")) for name in kept)
 
 
-def test_a_new_machine_copies_the_kept_files_and_trains_nothing_twice(
-    executed: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_new_machine_copies_kept_files_and_trains_nothing_twice(executed: Callable[..., Any], tmp_path: Path) -> None:
     """The cells before training, in a place where only the drive is left of an earlier machine."""
     for stage in ("rows", "sft"):
         (tmp_path / "drive" / stage).mkdir(parents=True)

@@ -44,9 +44,7 @@ def test_rewards_recompute_under_other_rules() -> None:
     assert "<del" in changed["rescored"].text, "the breakdown is rewritten"
 
 
-def test_start_plays_hides_its_end_and_answers_a_visitor(
-    server: Server, page: Page, outside_requests: list[str]
-) -> None:
+def test_start_plays_hides_its_end_and_answers_visitor(server: Server, page: Page, outside_requests: list[str]) -> None:
     page.goto(f"{server.url}/?file=1_start.py")
     page.locator(".st-where", has_text="before the first reply").wait_for()
     page.get_by_role("radio", name="Guess: adaptive").check()

@@ -45,9 +45,7 @@ def spread(two_nodes: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.mark.integration("ray")
 @pytest.mark.slow
-def test_dying_nodes_leave_the_store_unchanged(
-    two_nodes: Any, spread: Any, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_dying_nodes_change_no_store(two_nodes: Any, spread: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     run, alone, apart = lay_out(OPTIONS), tmp_path_factory.mktemp("alone"), tmp_path_factory.mktemp("apart")
     execute(run, alone)
     killed = 0
@@ -71,9 +69,7 @@ def test_dying_nodes_leave_the_store_unchanged(
     + [(each, "", "nobody answers there") for each in ("ray://", "ray://host", "ray://:1", "ray://127.0.0.1:{port}")]
     + [("ray", each, "nobody answers there") for each in ("head", "head:", "http://head", "127.0.0.1:{port}")],
 )
-def test_an_absent_cluster_is_named_at_once(
-    where: str, variable: str, told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_absent_cluster_is_named_at_once(where: str, variable: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))  # is not asked to connect
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -249,9 +249,7 @@ def test_processes_change_nothing(undisturbed: Path, tmp_path: Path) -> None:
     assert results(tmp_path) == results(undisturbed)
 
 
-def test_a_simulation_becomes_the_evaluation_of_itself(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_simulation_becomes_evaluation_of_itself(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     options = dataclasses.replace(OPTIONS, domain="creative_writing")
     execute(lay_out(options), tmp_path)
     before = conversations(tmp_path)

@@ -19,21 +19,8 @@ from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
 from discover_lib.metrics.results import MEASURES, Pool
 from discover_lib.runs.store import RunStore
 from workbench.map import NEW_TEXT
+from workbench.pages import intents_page as own_page
 from workbench.pages.compare_page import Compared, about_the_table
-from workbench.pages.intents_page import (
-    TEXT_DOMAINS,
-    OwnArtifacts,
-    doubt_about,
-    earlier_run,
-    playable,
-    read,
-    refusal,
-    results,
-    run_own,
-    title_of,
-    too_little,
-    uploaded,
-)
 from workbench.panel import EvaluatedRun
 
 HOUSE = (
@@ -64,7 +51,7 @@ LETTER = (
 
 
 def test_a_drawing_is_read_with_its_title_as_the_request() -> None:
-    reading = read("home", HOUSE.replace("House at night", "Home"))
+    reading = own_page.read("home", HOUSE.replace("House at night", "Home"))
     tree = reading.tree()
     assert reading.artifact.domain == "svg_drawing" and "for 5 of 10 aspects (subject, " in reading.told
     assert tree.initial_request == "can you draw “Home”?" and len(tree) > 4 and reading.doubt == ""
@@ -79,7 +66,7 @@ def test_a_drawing_is_read_with_its_title_as_the_request() -> None:
     ],
 )
 def test_a_title_that_names_a_hidden_intent_is_no_request(name: str, text: str, named: str, hidden: str) -> None:
-    reading = read(name, text)
+    reading = own_page.read(name, text)
     for tree in (reading.tree(), reading.tree([next(iter(reading.lexicon.values))])):
         start = initial_state(tree, Rules.paper())
         assert named not in f"{tree.initial_request} {tree.topic}", "the title comes from the file's name"
@@ -88,51 +75,47 @@ def test_a_title_that_names_a_hidden_intent_is_no_request(name: str, text: str, 
 
 
 def test_a_comparison_is_doubted_and_can_be_left_out() -> None:
-    reading = read("grandmother", LETTER)
-    assert reading.doubtful == ("dog",) and reading.told == "3 marks in 2 of 3 sentences"
+    reading = own_page.read("grandmother", LETTER)
+    assert own_page.read("grandmother", LETTER, "travel_plan").artifact.domain == "travel_plan"
+    assert reading.artifact.domain == "creative_writing" and reading.doubtful == ("dog",)
+    assert reading.told == "3 marks in 2 of 3 sentences"
     texts = {intent.text for intent in reading.tree([], reading.doubtful).intents.values()}
     assert texts and not any("dog" in text.lower() for text in texts)
 
 
 def test_too_little_is_never_a_dead_end() -> None:
-    reading = read("mail", "Dear Ann, yours, Bob")
+    reading = own_page.read("mail", "Dear Ann, yours, Bob")
     empty = reading.tree()
     assert reading.aspects == 0 and [each.text for each in empty.intents.values()] == [NEW_TEXT]
-    assert playable({"mail": empty})[0] == {} and "cannot read" in playable({"mail": empty})[1][0]
+    assert own_page.playable({"mail": empty})[0] == {} and "cannot read" in own_page.playable({"mail": empty})[1][0]
     aspects = {value.dimension: name for name, value in reading.lexicon.values.items()}
     two, three = (reading.tree(list(aspects.values())[:count]) for count in (2, 3))
-    assert (
-        playable({"mail": two})[0] == {}
-        and "Too little" in playable({"mail": two})[1][0] == f"mail is not run. {too_little(two)}"
-    )
-    assert playable({"mail": three})[0] == {"mail": three}
+    assert own_page.playable({"mail": two}) == ({}, [f"mail is not run. {own_page.too_little(two)}"])
+    assert own_page.playable({"mail": three})[0] == {"mail": three}
 
 
-@pytest.mark.parametrize("domain", TEXT_DOMAINS)
+@pytest.mark.parametrize("domain", own_page.TEXT_DOMAINS)
 def test_only_a_weak_reading_is_doubted(domain: str) -> None:
-    doubted = [each.id for each in written_artifacts(domain, data_folder()) if read(each.id, each.text).doubt]
+    doubted = [each.id for each in written_artifacts(domain, data_folder()) if own_page.read(each.id, each.text).doubt]
     assert doubted == [], "every hand-written text of the project is read as what it is"
-    marks, marked, sentences = re.findall(r"\d+", read("essay", ESSAY, domain).told)
-    assert read("essay", ESSAY, domain).doubt.endswith(f"from {marked} of {sentences} sentences: probably wrong.")
-    assert int(marks) >= int(marked) and read("letter", LETTER).doubt == ""
+    marks, marked, sentences = re.findall(r"\d+", own_page.read("essay", ESSAY, domain).told)
+    assert own_page.read("essay", ESSAY, domain).doubt.endswith(
+        f"from {marked} of {sentences} sentences: probably wrong."
+    )
+    assert int(marks) >= int(marked) and own_page.read("letter", LETTER).doubt == ""
 
 
 @pytest.mark.parametrize("domain", ALL_DOMAINS)
 def test_a_text_that_cannot_be_read_is_answered_with_words_that_can(domain: str) -> None:
-    said = doubt_about(domain)("xylophone quintet")
+    said = own_page.doubt_about(domain)("xylophone quintet")
     offered = re.findall("“(.+?)”", said)[1:]
     assert len(offered) == 3 and all(known_values(each, domain) for each in offered)
     first = next(iter(load_lexicon(domain).values.values()))
-    assert doubt_about(domain)(first.text) == ""
-
-
-def test_another_kind_is_read_anew() -> None:
-    assert read("letter", LETTER).artifact.domain == "creative_writing"
-    assert read("letter", LETTER, "travel_plan").artifact.domain == "travel_plan"
+    assert own_page.doubt_about(domain)(first.text) == ""
 
 
 def test_a_broken_drawing_says_why() -> None:
-    shown = OwnArtifacts([read("broken", "<svg><rect></svg>")], lambda: None).view().text
+    shown = own_page.OwnArtifacts([own_page.read("broken", "<svg><rect></svg>")], lambda: None).view().text
     assert "well-formed" in shown and "Too little for a tree" in shown
 
 
@@ -150,7 +133,7 @@ def test_a_file_is_read_or_refused_in_one_line(
 ) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     file = SimpleNamespace(name="a.txt", contents=contents)
-    assert refusal(file) == said and len(uploaded([file], "", {"own": ""})) == (not said)
+    assert own_page.refusal(file) == said and len(own_page.uploaded([file], "", {"own": ""})) == (not said)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +145,7 @@ def test_a_file_is_read_or_refused_in_one_line(
     ],
 )
 def test_the_title_comes_from_the_text_else_from_the_file(name: str, text: str, title: str) -> None:
-    assert title_of(read(name, text).artifact) == title
+    assert own_page.title_of(own_page.read(name, text).artifact) == title
 
 
 @pytest.mark.slow
@@ -170,31 +153,29 @@ def test_files_become_cards_and_one_run(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     files = [SimpleNamespace(name="house.svg", contents=HOUSE.encode())]
     address: dict[str, str] = {}
-    own = OwnArtifacts(uploaded(files, LETTER, address), lambda: None)
-    assert list(own.trees) == ["house", "pasted"] == [each.artifact.id for each in uploaded([], "", address)]
-    assert uploaded([], "", {"own": "../x"}) == []
+    own = own_page.OwnArtifacts(own_page.uploaded(files, LETTER, address), lambda: None)
+    assert list(own.trees) == ["house", "pasted"] == [each.artifact.id for each in own_page.uploaded([], "", address)]
+    assert own_page.uploaded([], "", {"own": "../x"}) == []
     shown = own.view().text
     assert "3 marks in 2 of 3 sentences" in shown and "Too little" in shown and "probably wrong" not in shown
     assert shown.count("data-ids=") == 6, "a number in the artifact lights an intent up on the map"
-    folder = run_own(own.trees, ["ask", "adaptive"])
-    assert run_own(own.trees, ["ask", "adaptive"]) == folder
+    folder = own_page.run_own(own.trees, ["ask", "adaptive"])
+    assert own_page.run_own(own.trees, ["ask", "adaptive"]) == folder
     with RunStore.read(folder) as store:
         assert len(store.listing()) == 4 and store.configuration["kind"] == "evaluate"
-    page = results(folder).text
+    page = own_page.results(folder).text
     assert page.count("3_conversation.py") == 4 and "6_compare.py" in page
     run = EvaluatedRun.of_run(folder)
     compared = Compared.of(run, folder, Pool(run.scores), MEASURES[0])
     assert "2 artifacts" in about_the_table(compared).text and "validat" not in about_the_table(compared).text
-    assert "house. A doubt" in results(folder, {"house": "A doubt", "pasted": ""}).text
-    assert earlier_run(own.trees) is None, "a tree that is too small is not run"
-    assert run_own({"house": own.trees["house"]}, ["ask"]) == earlier_run(own.trees)
+    assert "house. A doubt" in own_page.results(folder, {"house": "A doubt", "pasted": ""}).text
+    assert own_page.earlier_run(own.trees) is None, "a tree that is too small is not run"
+    assert own_page.run_own({"house": own.trees["house"]}, ["ask"]) == own_page.earlier_run(own.trees)
     own._kinds["pasted"]._on_change("travel_plan")
-    assert [each.artifact.domain for each in uploaded([], "", address)] == ["svg_drawing", "travel_plan"]
+    assert [each.artifact.domain for each in own_page.uploaded([], "", address)] == ["svg_drawing", "travel_plan"]
 
 
-def test_after_an_upload_the_page_is_about_the_visitors_artifacts(
-    server: Server, page: Page, outside_requests: list[str]
-) -> None:
+def test_after_upload_page_is_about_visitors_artifacts(server: Server, page: Page, outside_requests: list[str]) -> None:
     files = {"house.svg": HOUSE, "house-2.svg": HOUSE, "photo.png": "\0"}
     page.goto(f"{server.url}/?file=2_intents.py")
     expect(page.locator(".in-beside")).to_have_count(1)

@@ -186,9 +186,7 @@ def with_models(server: FakeServer, settings: Settings = PLAIN) -> Settings:
 
 
 @pytest.mark.slow
-def test_models_that_answer_as_the_miniature_give_its_conversation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models_that_answer_as_miniature_give_its_conversation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The miniature behind the wire draws from the seed it is sent, so it is sent all of it, not what providers take.
     monkeypatch.setattr(wires, "LARGEST_SEED", 2**63 - 1)
     # A user's temperament comes from the seed of the conversation, which does not go over the wire.

@@ -18,7 +18,7 @@ from discover_lib.tasks.paper_numbers import check_gain, paper_checks
         pytest.param(49.1, 49.0, 0, -0.20, "follows", id="49.05 and 49.05 round to both"),
     ],
 )
-def test_a_gain_follows_if_rounding_allows_it(
+def test_gains_follow_within_rounding(
     baseline: float, best: float, printed: float, computed: float, verdict: str
 ) -> None:
     check = check_gain("1", "a gain", baseline, best, printed)

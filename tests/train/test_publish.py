@@ -77,9 +77,7 @@ def test_what_others_could_not_use_is_refused_in_a_line(base: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_pushed_adapter_is_whole_and_a_refusal_a_line(
-    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pushed_adapter_is_whole_and_refusal_line(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import huggingface_hub
 
     class Hub:

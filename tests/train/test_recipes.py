@@ -213,9 +213,7 @@ def test_a_base_that_changed_or_went_away_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_default_data_tell_how_often_the_longer_reply_is_chosen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_default_data_tell_how_often_longer_reply_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     with ThreadPoolExecutor(3) as pages:  # two pages opened at once wait for each other
         folder, *same = [each.result() for each in [pages.submit(default_data) for _ in range(3)]]

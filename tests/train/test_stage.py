@@ -138,9 +138,7 @@ def test_the_first_preference_loss_is_ln_2_because_the_merged_stage_is_the_refer
     assert not list(dpo.folder.rglob("ref"))
 
 
-def test_two_stages_are_two_adapters(
-    tiny: Path, dpo: StageResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_stages_two_adapters(tiny: Path, dpo: StageResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
     from peft import PeftModel
 
@@ -318,9 +316,7 @@ def test_stopped_killed_and_resumed_is_the_same_as_undisturbed(tiny: Path, sft: 
         run_stage(made, folder)
 
 
-def test_grpo_measures_talks_and_keeps_the_best_round(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_grpo_measures_talks_and_keeps_best_round(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     discovered, told = iter([1.0, 3.0, 2.0]), list[str]()
 
     def probe(*_: Any) -> dict[str, Any]:

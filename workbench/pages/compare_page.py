@@ -174,9 +174,9 @@ def score_table(compared: Compared) -> Any:
 
 def about_the_table(compared: Compared) -> Any:
     """The users behind the numbers, whether the simulated user passed validation, and how the run was made."""
-    users = compared.pool.users_of.get(compared.measure.name, 0)
     note = (
-        f"{len(set(compared.pool.artifact_of.values()))} artifacts, {users} users. Means with 95% intervals over "
+        f"{len(set(compared.pool.artifact_of.values()))} artifacts, "
+        f"{compared.pool.users_of.get(compared.measure.name, 0)} users. Means with 95% intervals over "
         f"artifacts. {score_parts.against_ceiling(compared.ceiling, compared.table)}"
     )
     # A validated user says nothing of trees that the visitor made, and that may be misread.

@@ -37,9 +37,7 @@ def test_every_step_is_accessible_and_fits(browser: Browser, desk: Desk, width: 
     context.close()
 
 
-def test_dropped_lines_and_reloads_lose_nothing(
-    page: Page, study: Study, tmp_path: Path, outside_requests: list[str]
-) -> None:
+def test_cuts_and_reloads_lose_nothing(page: Page, study: Study, tmp_path: Path, outside_requests: list[str]) -> None:
     desk = Desk.open(with_chat(study, minimum=3, maximum=4), tmp_path / "study")
     with serving(StudyServer(desk).app) as url:
         person = BrowserPerson(page, random.Random(4), reload=0.4, drop=0.4)

@@ -210,7 +210,7 @@ def test_no_served_byte_tells_the_condition(
 
 
 @pytest.mark.slow
-def test_every_answer_takes_the_same_time(
+def test_answers_take_equal_time(
     study: Study, tmp_path: Path, new_person: New, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a clock of the test's own, which a slow assistant and every wait move on."""

@@ -67,11 +67,7 @@ def test_the_answer_says_who_leads_and_whether_the_difference_is_real() -> None:
 
 @pytest.mark.parametrize(
     ("given_pool", "tone"),
-    [
-        (APART, ""),
-        (CLOSE, "open"),
-        (pool(first=[3, 3, 3, 2] * 3, second=[3, 3, 2, 3] * 3, last=[0] * 12), "part"),
-    ],
+    [(APART, ""), (CLOSE, "open"), (pool(first=[3, 3, 3, 2] * 3, second=[3, 3, 2, 3] * 3, last=[0] * 12), "part")],
 )
 def test_amber_says_that_nothing_can_be_told(given_pool: Pool, tone: str) -> None:
     compared = compare(given_pool.values("share"))
@@ -152,7 +148,7 @@ def test_figures_draw_every_interval() -> None:
         (-0.12, 0.7, True, (-0.2, 1)), (0.1, 0.96, False, (0, 1)), (1.2, 7.3, False, (0, 8)),
     ],
 )  # fmt: skip
-def test_an_axis_ends_at_round_numbers_a_share_at_1(
+def test_axes_end_at_round_numbers_shares_at_1(
     low: float, high: float, to_one: bool, axis: tuple[float, float]
 ) -> None:
     estimate = Estimate((low + high) / 2, low, high, 9, 9)
