@@ -132,7 +132,7 @@ def test_a_finished_training_says_so_and_is_no_failure(place: Path, tmp_path: Pa
         (2, "at the last step: loss 0.2, reward 2, KL to the reference 0.001, broken replies 6%"),
     ],
 )
-def test_the_closing_figures_are_of_the_kept_model(
+def test_closing_figures_are_of_kept_model(
     kept: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recipe = Recipe.miniature().changed("grpo", {"max_steps": 4, "rounds": 2})

@@ -128,9 +128,7 @@ def test_a_broken_drawing_says_why() -> None:
         (b"a" * 3_000_000, "a.txt has 3.0 MB. The maximum is 1 MB."),
     ],
 )
-def test_a_file_is_read_or_refused_in_one_line(
-    contents: bytes, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_read_or_refused(contents: bytes, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     file = SimpleNamespace(name="a.txt", contents=contents)
     assert own_page.refusal(file) == said and len(own_page.uploaded([file], "", {"own": ""})) == (not said)

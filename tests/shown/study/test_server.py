@@ -197,9 +197,7 @@ def take_part(new_person: New, study: Study, folder: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_no_served_byte_tells_the_condition(
-    new_person: New, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_byte_tells_the_arm(new_person: New, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same assistant under other labels: every byte is the same, of bodies, headers and addresses."""
     shown = []
     for number, labels in enumerate((("base", "tuned"), ("tuned", "base"), ("alpha-arm", "omega-arm"))):
