@@ -42,9 +42,7 @@ def folder(outputs: Path, name: str) -> Path:
     return outputs / name
 
 
-def test_two_domains_are_compared_and_two_conversations_are_read_side_by_side(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_domains_and_conversations_are_side_by_side(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.panel.address", lambda: {"run": "mine"})
     mine = folder(outputs, "mine")
     execute(lay_out_evaluation(OPTIONS, ("svg_drawing", "creative_writing")), mine)
