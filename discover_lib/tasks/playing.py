@@ -49,7 +49,7 @@ class Server(How, frozen=True):
 class Access(Server, frozen=True):
     """Where language models are reached, and their prices."""
 
-    prices: Annotated[Path | None, ask("YAML price table, used before LiteLLM's (format: docs/commands.md).")] = None
+    prices: Annotated[Path | None, ask("YAML price table. It overrides LiteLLM's (format: docs/commands.md).")] = None
 
     @property
     def settings(self) -> ClientSettings:
