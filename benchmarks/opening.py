@@ -18,10 +18,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from browser import CHROMIUM_OPTIONS, find_chromium, workbench
+from browser import chromium, workbench
 
 from discover_lib.engines.miniature.assistants import POOL
 from discover_lib.runs.evaluation import lay_out_evaluation
@@ -63,16 +63,14 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=3)
     times = parser.parse_args().times
     late = []
-    with tempfile.TemporaryDirectory() as outputs, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as outputs, chromium() as browser:
         make_run(Path(outputs) / RUN)
         os.environ["DISCOVER_OUTPUTS"] = outputs
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(CHROMIUM_OPTIONS))
         for page, (ready, limit) in READY.items():
             cold, warm = zip(*(seconds_to_open(browser, page, ready) for _ in range(times)), strict=True)
             late += [page] if statistics.median(cold) > limit else []
             first = f"median {statistics.median(cold):.1f} s, slowest {max(cold):.1f} s"
             print(f"{page:30} {first}, {times} openings; again {statistics.median(warm):.1f} s")
-        browser.close()
     sys.exit(bool(late))
 
 

@@ -22,10 +22,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from browser import CHROMIUM_OPTIONS, find_chromium, free_port
+from browser import chromium, free_port
 
 LIMITS_MS = {20: 80, 200: 80, 2000: 120}
 
@@ -165,11 +165,10 @@ def main() -> int:
     options = parser.parse_args()
     worst = 0
     print(f"{'nodes':>6} {'median ms':>10} {'slowest':>8} {'limit':>6}   ({options.clicks} clicks)")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=find_chromium(), args=list(CHROMIUM_OPTIONS))
+    with chromium() as browser:
         for n_nodes in options.nodes:
             with served(n_nodes) as url:
-                page = chromium.new_page(viewport={"width": 1400, "height": 900})
+                page = browser.new_page(viewport={"width": 1400, "height": 900})
                 times = measure(page, url, options.clicks)
                 page.close()
             limit = LIMITS_MS.get(n_nodes)

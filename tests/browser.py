@@ -14,10 +14,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import SystemRandom
-from typing import IO
+from typing import IO, Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, Request, WebSocket
+from playwright.sync_api import Browser, BrowserContext, Request, WebSocket, expect, sync_playwright
 from waiting import until
 
 # The shell has no windows to draw: a page takes half of the processor time that it takes in the whole browser.
@@ -29,6 +29,7 @@ CHROMIUM_OPTIONS = (
     # browser's cache off and take a third of the time of every page.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE ::1, EXCLUDE localhost",
 )
+PATIENCE = 120_000  # ms; a busy machine answers late, and that is no failure
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 IN_PAGE = {"about", "blob", "data"}  # schemes that ask nobody
 
@@ -38,6 +39,24 @@ def find_chromium() -> str | None:
     if named := os.environ.get("CHROMIUM"):
         return shutil.which(named)
     return next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A headless Chromium."""
+    path = find_chromium()
+    assert path, f"no Chromium on this machine: set CHROMIUM to its path, or install one of {CHROMIUM_NAMES}"
+    expect.set_options(timeout=PATIENCE)
+    with sync_playwright() as play, play.chromium.launch(executable_path=path, args=list(CHROMIUM_OPTIONS)) as running:
+        yield running
+
+
+def fresh_profile(browser: Browser, width: int = 1400, height: int = 900, **options: Any) -> BrowserContext:
+    """A browser profile without a history."""
+    # Service workers would fetch behind the back of `asked_outside`.
+    profile = browser.new_context(viewport={"width": width, "height": height}, service_workers="block", **options)
+    profile.set_default_timeout(PATIENCE)
+    return profile
 
 
 def stays_here(url: str) -> bool:

@@ -4,12 +4,11 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from browser import CHROMIUM_NAMES, CHROMIUM_OPTIONS, Server, asked_outside, find_chromium, workbench
+from browser import Server, asked_outside, chromium, fresh_profile, workbench
 from hypothesis import settings
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
 # Two workers of pytest that compute with two threads each would wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -17,7 +16,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("facts", deadline=None)
 settings.load_profile("facts")
 
-PATIENCE = 120_000  # ms; a busy machine answers late, and that is no failure
 WHOLLY_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
 IN_A_BROWSER = re.compile(r"^from playwright|pytest\.mark\.browser\b", re.MULTILINE)
 
@@ -61,38 +59,22 @@ def packages_of(item: pytest.Item) -> set[str]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """A headless Chromium."""
-    path = find_chromium()
-    assert path, f"no Chromium on this machine: set CHROMIUM to its path, or install one of {CHROMIUM_NAMES}"
-    expect.set_options(timeout=PATIENCE)
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, headless=True, args=list(CHROMIUM_OPTIONS))
-        yield chromium
-        chromium.close()
-
-
-def fresh_profile(browser: Browser, **options: Any) -> BrowserContext:
-    """A browser profile without a history, 1400 × 900."""
-    # Service workers would fetch behind the back of the guard below.
-    profile = browser.new_context(viewport={"width": 1400, "height": 900}, service_workers="block", **options)
-    profile.set_default_timeout(PATIENCE)
-    return profile
+    with chromium() as running:
+        yield running
 
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """A browser profile of the test's own."""
-    fresh = fresh_profile(browser)
-    yield fresh
-    fresh.close()
+    with fresh_profile(browser) as fresh:
+        yield fresh
 
 
 @pytest.fixture(scope="session")
 def window(browser: Browser) -> Iterator[tuple[BrowserContext, list[str]]]:
     """The profile in whose tabs tests open pages, so that the front end is read once; what the tabs ask for outside."""
-    shared = fresh_profile(browser, color_scheme="light")
-    outside = asked_outside(shared)
-    yield shared, outside
-    shared.close()
+    with fresh_profile(browser, color_scheme="light") as shared:
+        yield shared, asked_outside(shared)
 
 
 @pytest.fixture

@@ -26,8 +26,7 @@ def test_every_door_has_its_example_and_its_versions() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "door",
-    ["trl", *(pytest.param(door, marks=pytest.mark.integration(door)) for door in DOORS_WITH_PACKAGES)],
+    "door", ["trl", *(pytest.param(door, marks=pytest.mark.integration(door)) for door in DOORS_WITH_PACKAGES)]
 )
 def test_the_example_runs(door: str, tmp_path: Path) -> None:
     script = tmp_path / "example.py"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from accessible import in_the_way, settle
+from browser import fresh_profile
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from workbench.pages import conversation_page
@@ -118,7 +119,7 @@ def test_a_reply_of_ones_own_is_judged_in_the_page(address: str, page: Page, out
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["index", "simulator"])
 def test_no_page_stands_in_anyones_way(name: str, address: str, browser: Browser) -> None:
-    context = browser.new_context(color_scheme="light", bypass_csp=True, service_workers="block")
+    context = fresh_profile(browser, color_scheme="light", bypass_csp=True)
     page = context.new_page()
     page.goto(f"{address}{name}.html")
     page.locator("body[data-python=ready]").wait_for()  # what Python then sends changes the page once more

@@ -95,10 +95,7 @@ DOTS = SVG + '<circle cx="25" cy="50" r="5"/><circle cx="55" cy="50" r="5"/><cir
 
 @pytest.mark.parametrize(
     ("svg", "expected"),
-    [
-        (EXPORT, {"whale", "square", "dark-paper", "cool", "white-lines", "far-off"}),
-        (DOTS, {"quiet"}),
-    ],
+    [(EXPORT, {"whale", "square", "dark-paper", "cool", "white-lines", "far-off"}), (DOTS, {"quiet"})],
     ids=["export", "dots"],
 )
 def test_drawings_in_other_styles_are_read(svg: str, expected: set[str]) -> None:

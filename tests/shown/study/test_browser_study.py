@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from browser import fresh_profile
 from playwright.sync_api import Browser, Page
 from study_people import BrowserPerson, with_chat
 
@@ -27,7 +28,7 @@ class Looking(BrowserPerson):
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_every_step_is_accessible_and_fits(browser: Browser, desk: Desk, width: int, scheme: str) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]
+    context = fresh_profile(browser, width, 844, color_scheme=scheme, bypass_csp=True)
     person = Looking(context.new_page(), random.Random(1))
     with serving(StudyServer(desk).app) as url:
         assert person.take_part(url) == "Thank you"
