@@ -59,7 +59,8 @@ PARTS = (
     Part(
         "adaptive",
         "shows options or builds",
-        "In {turns}, it showed options: the user can pick what they could not name. Its drafts start from these picks.",
+        "In {turns}, it showed options. So the user could pick things that they had no words for. Its drafts start from "
+        "these picks.",
     ),
 )
 

@@ -75,7 +75,7 @@ SHARED = {  # parameter → metavar, sentence; "" where a record has the sentenc
         "USD",
         "Maximum cost in US$. The command stops before its cost exceeds this limit. Raise the limit to resume.",
     ),
-    "builder": ("MODEL", "Also plan to build trees from your own artifacts with this model."),
+    "builder": ("MODEL", "Also estimate the building of trees from your own artifacts with this model."),
     "candidates": ("N", "Replies of each assistant per turn. The reply with the highest reward is selected."),
     "changes": ("NAME=X", "Change a setting of the recipe, such as learning_rate=1e-4 or lora.r=16; repeatable."),
     "concurrency": ("N", "Parallel processes (miniature, default 1) or conversations (language models, default 64)."),

@@ -142,7 +142,7 @@ def show_id(
         ),
     ],
 ) -> None:
-    """Print the conversations of a run, one conversation, or one turn, by its discover:// ID."""
+    """Print all conversations of a run, or one conversation or one turn, by its discover:// ID."""
     if id.startswith(SCHEME):
         wanted = DiscoverId.parse(id)
     else:

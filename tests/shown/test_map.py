@@ -109,11 +109,11 @@ def cell(page: Page, text: str) -> Any:
 
 def test_turns_are_scrubbed_and_a_press_tells_why(shown: Any, outside_requests: list[str]) -> None:
     page = shown()
-    expect(page.get_by_role("status")).to_have_text("turn 1 · 1 of the other 5 discovered")
+    expect(page.get_by_role("status")).to_have_text("turn 1 · 1 of the other 5 intents discovered")
     cell(page, "at night").click()
     expect(page.locator(".im-told")).to_have_text("1.1 · A boat at night · discovered. Turn 1: The drawing is dark.")
     page.get_by_role("slider", name="Turn").fill("0")
-    expect(page.get_by_role("status")).to_have_text("turn 0 · 0 of the other 5 discovered")
+    expect(page.get_by_role("status")).to_have_text("turn 0 · 0 of the other 5 intents discovered")
     expect(cell(page, "at night")).to_have_attribute("data-state", "0")
     assert page.evaluate("window.pwned") is None and not [
         url for url in outside_requests if not url.startswith("file:")

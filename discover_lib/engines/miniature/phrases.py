@@ -187,12 +187,6 @@ def spoken(text: str) -> str:
 
 # -- number and kind of noun phrases ----------------------------------------------------------------------------------
 
-ANOTHER = {
-    "one": "a different one",
-    "many": "different ones",
-    "mass": "something different",
-    "part": "something different",
-}
 _DETERMINERS = ("a", "an", "one", "some")
 _GERUND = re.compile(r"[a-z-]+ing(?: (?:on|out|in|from)\b.*)?")  # "eating out", which takes no article
 _TAIL = re.compile(r" (?:of|with|in|on|at|from|for|to|by|about|along|over|around|that|who|where|inside|after|per)\b")
@@ -231,6 +225,11 @@ def the(value: Value) -> str:
         return f"the {rest}"
     is_name = any(word[0].isupper() for word in value.say.split())
     return value.say if is_name or _is_gerund(value) else f"the {value.say}"
+
+
+def another_than(value: Value) -> str:
+    """Another value of the kind, after its name: "I like an animal, but can I see a different kind?"."""
+    return "something different" if number_of(value) == "part" else "a different kind"
 
 
 @lru_cache(maxsize=4096)

@@ -171,7 +171,7 @@ function intentMap(root, model) {
     const hidden = [...moment.states].filter((_, i) => !frame.given.includes(i)), last = model.get("moments").length - 1;
     const known = hidden.filter((state) => state === "2").length, turn = last ? `turn ${moment.turn} · ` : "";
     tell(); // it hides the buttons
-    const discovered = `${turn}${known} of the other ${hidden.length} discovered`;
+    const discovered = `${turn}${known} of the other ${hidden.length} intents discovered`;
     count.textContent = asked ? `${met} match` : editable() ? `${frame.ids.length} intent${frame.ids.length === 1 ? "" : "s"}${presses.every((each) => each.hidden) ? ". Select one to edit it." : ""}` : discovered;
     slider.hidden = !last;
     key.textContent = last || moment.turn || model.get("turns") ? KEY_OF_TURNS : KEY;

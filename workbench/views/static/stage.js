@@ -248,7 +248,7 @@ export function stage(root, source) {
     at.status.replaceChildren(
       cell(h("b", null, `Turn ${ui.turn}`), counts(ui.turn) ? ` of ${scored()} ` : ", not scored", scored() <= 8 && h("span", { class: "st-course", "aria-hidden": "true" }, dots)),
       cell("its reward ", h("b", null, here.worth ? short(here.worth) : "–")),
-      h("span", { title: "Intents that the request names are not counted" }, h("b", null, known), ` of the other ${hidden.length} discovered`),
+      h("span", { title: "Intents that the request names are not counted" }, h("b", null, known), ` of the other ${hidden.length} intents discovered`),
       cell(`${half} emerging`),
       cell(now.asking ? "asking a language model …" : playing() ? "playing" : ""),
     );

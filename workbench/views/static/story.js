@@ -116,7 +116,7 @@ function makeColumn(column, story, actions) {
     }
     count.replaceChildren(
       make("b", "", String(moment.known)),
-      make("span", "", ` of the other ${moment.of}`),
+      make("span", "", ` of the other ${moment.of} intents`),
     );
     const found = story.intents.filter((intent) => moment.states[intent.id] === "discovered");
     known.replaceChildren(...found.map((intent) => make("li", "", intent.text)));
