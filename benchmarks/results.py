@@ -94,7 +94,8 @@ def differences(paper: Measured, authors: Measured) -> str:
             verdict = "" if gap.low > 0 or gap.high < 0 else ", not distinguishable"
             sentences.append(f"− {other} ({rules}) {gap.mean:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]{verdict}")
     leaks = sum(each.turns_leaking for measured in (paper, authors) for each in measured.summaries.values())
-    return f"Paired differences in discovered intents. Adaptive {'; '.join(sentences)}. User messages that leaked: {leaks}."
+    told = f"Paired differences in discovered intents. Adaptive {'; '.join(sentences)}."
+    return f"{told} User messages that leaked: {leaks}."
 
 
 def main() -> None:

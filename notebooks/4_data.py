@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # [tool.marimo.opengraph]
 # title = "Data"
-# description = "Which reply is better, and what is training data? Make conversations, check pairs, export rows."
+# description = "Which reply is better, and what becomes training data? Make conversations, check pairs, export rows."
 # ///
 
 import marimo
@@ -14,7 +14,7 @@ app = marimo.App(width="medium", app_title="Data", css_file="../workbench/views/
 @app.cell(hide_code=True)
 def introduce(mo):
     mo.md("""
-    # Which reply is better, and what is training data?
+    # Which reply is better, and what becomes training data?
 
     Several assistants answer the same user. The reply with the highest reward is **chosen**, that with the lowest is
     **rejected**.

@@ -50,7 +50,7 @@ PAGES = (
         "4_data.py",
         "Data",
         "Data",
-        "Which reply is better, and what is training data? Make conversations, check pairs, export rows.",
+        "Which reply is better, and what becomes training data? Make conversations, check pairs, export rows.",
     ),
     Page(
         "5_train.py",

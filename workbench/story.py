@@ -54,13 +54,12 @@ PARTS = (
     Part(
         "draft",
         "builds full drafts",
-        "Each draft shows a bit of every topic. But the user notices one topic at a time (one group of circles).",
+        "Each draft shows something of every topic (group of circles). But the user thinks about one topic at a time.",
     ),
     Part(
         "adaptive",
         "shows options or builds",
-        "In {turns}, it showed options. So the user could pick things that they had no words for. Its drafts start from "
-        "these picks.",
+        "In {turns}, it showed options. So the user could pick what they had no words for. Its drafts use these picks.",
     ),
 )
 

@@ -88,7 +88,9 @@ def train(
     ] = False,
     card: Annotated[
         CardName | None,
-        typer.Option(metavar="NAME", help=f"GPU of the dry run: {', '.join(CARDS)} (default: the recipe's)."),
+        typer.Option(
+            metavar="NAME", help=f"GPU for the dry run's estimate: {', '.join(CARDS)} (default: the recipe's)."
+        ),
     ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Train in the background and return at once.")] = False,
     budget: Dollars = None,

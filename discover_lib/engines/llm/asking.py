@@ -2,7 +2,8 @@
 
 An answer is the outermost JSON object of a text.  Thinking, prose and code fences around it are ignored.  JSON with
 slips (trailing commas, single quotes) is read as json_repair repairs it, if every letter, digit and bracket is still
-there.  Any other answer is asked for again, once: that costs a call, and a misreading would cost the result.
+there and brackets are in pairs.  Any other answer is asked for again, once: that costs a call, and a misreading
+would cost the result.
 """
 
 from __future__ import annotations
@@ -125,9 +126,9 @@ def _no_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _says_the_same(part: str, data: Any) -> bool:
-    """Whether repaired data has all letters, digits and brackets in their order."""
-    if re.search(r'\\[^"n]', part):
-        return False  # a repair could change this escape
+    """Whether repaired data has all letters, digits and brackets in their order, and all brackets in pairs."""
+    if re.search(r'\\[^"n]', part) or any(part.count(left) != part.count(right) for left, right in ("[]", "{}")):
+        return False  # a repair could change this escape, or end a text at the single bracket in it
     return _signs(part) == _signs(json.dumps(data, ensure_ascii=False))
 
 

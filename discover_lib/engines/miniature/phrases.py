@@ -227,11 +227,6 @@ def the(value: Value) -> str:
     return value.say if is_name or _is_gerund(value) else f"the {value.say}"
 
 
-def another_than(value: Value) -> str:
-    """Another value of the kind, after its name: "I like an animal, but can I see a different kind?"."""
-    return "something different" if number_of(value) == "part" else "a different kind"
-
-
 @lru_cache(maxsize=4096)
 def other_than(value: Value) -> str:
     """Another value of the kind: "an animal" → "a different animal", "made by hand" → "a different way of …"."""

@@ -112,7 +112,7 @@ _DOUBT = re.compile(
     r"|else|another|different)\b",
     re.IGNORECASE,
 )
-_ANOTHER = re.compile(r"\b(?:something different|different (?:one|kind)s?)\b", re.IGNORECASE)  # of the kind just liked
+_ANOTHER = re.compile(r"\b(?:something different|different (?:ones?|version))\b", re.IGNORECASE)  # of the kind liked
 _LIKING = re.compile(r"\b(?:like|love|keep|works?|good|great|perfect|nice|happy with)\b", re.IGNORECASE)
 _WISHING = re.compile(r"\b(?:would like|i'd like|want|need|should|please|can you|could you)\b", re.IGNORECASE)
 

@@ -26,7 +26,6 @@ from discover_lib.engines.manner import Form, Manner
 from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.phrases import (
-    another_than,
     in_drawn_order,
     in_hand,
     other_than,
@@ -157,7 +156,7 @@ class MiniatureVoice:
         if shared := self._values_of(view.shared, view):
             latest = self.lexicon.values[shared[-1]]
             aspect = self.lexicon.dimensions[latest.dimension].aspect
-            names = {"liked": the(latest), "known": latest.say, "another": another_than(latest), "aspect": aspect}
+            names = {"liked": the(latest), "known": latest.say, "aspect": aspect}
             return Content("category", names)
         if fresh := self._fresh(view)[-MAX_NAMED:]:
             return Content("liking", {"liked": " and ".join(the(self.lexicon.values[value]) for value in fresh)})
