@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import data_folder, outputs_folder, read_json
+from discover_lib.base.files import data_folder, outputs_folder
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.rows import Origin
@@ -629,15 +629,6 @@ MADE_EARLIER = "made earlier"
 def trained_earlier() -> Path:
     """What `tools/train_earlier.py` has made once, to be looked at without the libraries that training needs."""
     return data_folder() / "training"
-
-
-def talks_earlier() -> list[tuple[str, dict[str, Conversation]]]:
-    """Conversations with the same user before and after that training: what kind of user, and both by name."""
-    file = trained_earlier() / "talks.json"
-    return [
-        (each["title"], {name: Conversation.from_dict(talk) for name, talk in each["talks"].items()})
-        for each in (read_json(file) if file.is_file() else [])
-    ]
 
 
 class TrainingPanel(Panel):

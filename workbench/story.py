@@ -54,7 +54,7 @@ PARTS = (
     Part(
         "draft",
         "builds full drafts",
-        "Each draft shows something of every topic (group of circles). But the user thinks about one topic at a time.",
+        "Each group of circles is a topic. The user thinks about one topic at a time, so most of a draft is ignored.",
     ),
     Part(
         "adaptive",
@@ -226,8 +226,8 @@ def six_rules() -> str:
 
 WHO_PLAYS = """
 Small programs play the user and the assistants. They follow the rules of
-[the DiscoverLLM paper](https://arxiv.org/abs/2602.03429) and use no language model. To let a language model play a
-part, open the page *Conversation*, then *Use a language model*, and type the model’s name.
+[the DiscoverLLM paper](https://arxiv.org/abs/2602.03429) and use no language model. To use one, open the page
+*Conversation*, then *Use a language model*, and type its name.
 
 One user proves little. The page *Compare* measures many users.
 """

@@ -71,7 +71,7 @@ def export_files(
     ] = "content",
     tau: Annotated[
         float | None, typer.Option(min=0, help="Tokens without a length penalty (τ), in prompt rows (default 500).")
-    ] = (None),
+    ] = None,
     min_margin: Annotated[float, typer.Option(min=0, help="Minimum reward difference of a pair.")] = 0.0,
     max_similarity: Annotated[
         float, typer.Option(min=0, help="Drop a pair if its replies are at least this similar; 1 means identical.")

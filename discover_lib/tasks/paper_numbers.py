@@ -82,7 +82,7 @@ class Check:
 
     def row(self) -> tuple[str, ...]:
         """As the cells of a table: table, figure, printed, recomputed, verdict, how."""
-        computed = "no number" if self.computed is None else self._with_unit(self.computed)
+        computed = "cannot be computed" if self.computed is None else self._with_unit(self.computed)
         how = f"{self.formula}; {self.note}" if self.note else self.formula
         return (self.table, self.what, self._with_unit(self.printed), computed, self.verdict, how)
 

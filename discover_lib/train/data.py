@@ -102,8 +102,8 @@ def load_rows(folder: Path, stage: Stage, text: str | None, *, system: str = "no
             f"export them again with --text {text}"
         )
     first = (train[0]["messages"] if "messages" in train[0] else train[0]["prompt"])[0]
-    system = str(first["content"]) if first["role"] == "system" else ""
-    return TrainingRows(kind, train, held_out, str(folder.resolve()), digest([*train, *held_out]), system)
+    sent = str(first["content"]) if first["role"] == "system" else ""
+    return TrainingRows(kind, train, held_out, str(folder.resolve()), digest([*train, *held_out]), sent)
 
 
 _OF_EVALUATIONS = re.compile(rf"(?:{'|'.join(ALL_DOMAINS)})-eval-\d+(?:-taste\d+)?")

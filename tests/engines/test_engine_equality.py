@@ -153,7 +153,7 @@ def test_a_bad_line_alters_nothing() -> None:
         FakeServer(llm_brain.answer, faults=faults) as server,
         LLMClient(replace(settings(server), **patient)) as client,
     ):
-        jobs = [(domain, 6 * number) for domain in DOMAINS for number in range(FEW * 4)]
+        jobs = [(domain, 6 * number) for domain in DOMAINS for number in range(FEW * 5)]
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
             failures = [line for line in pool.map(lambda job: failure(client, *job), jobs) if line]
         calls = client.spent.calls

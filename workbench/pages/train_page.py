@@ -41,7 +41,7 @@ from workbench.controls import (
 )
 from workbench.echo import train_command
 from workbench.jobs import base_name, configuration_of, labelled, run_label, training_places
-from workbench.panel import TrainingPanel, talks_earlier
+from workbench.panel import TrainingPanel, trained_earlier
 from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
 from workbench.views import pair_parts as show_pairs
@@ -483,6 +483,15 @@ def talk_before_and_after(panel: TrainingPanel, talk: Any) -> Any:
     title, both = talks[min(talk.value, len(talks)) - 1]
     earlier = f"A run made earlier, not yours: {title}. For yours, train a run and press “Measure the change”."
     return displayed(tag("p", f"The selected run: {title}." if own else earlier), show_training.before_after(both))
+
+
+def talks_earlier() -> list[tuple[str, dict[str, Conversation]]]:
+    """Conversations with the same user before and after that training: what kind of user, and both by name."""
+    file = trained_earlier() / "talks.json"
+    return [
+        (each["title"], {name: Conversation.from_dict(talk) for name, talk in each["talks"].items()})
+        for each in (read_json(file) if file.is_file() else [])
+    ]
 
 
 def talks_measured(run: Path) -> list[tuple[str, dict[str, Conversation]]]:

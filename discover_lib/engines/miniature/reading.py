@@ -112,7 +112,10 @@ _DOUBT = re.compile(
     r"|else|another|different)\b",
     re.IGNORECASE,
 )
-_ANOTHER = re.compile(r"\b(?:something different|different (?:ones?|version))\b", re.IGNORECASE)  # of the kind liked
+# What is liked is to be there, but not as it is: "i like the boat, but not quite like this".
+_ANOTHER = re.compile(
+    r"\b(?:not quite|is off|another way|(?:something|a bit) different|different (?:ones?|version))\b", re.IGNORECASE
+)
 _LIKING = re.compile(r"\b(?:like|love|keep|works?|good|great|perfect|nice|happy with)\b", re.IGNORECASE)
 _WISHING = re.compile(r"\b(?:would like|i'd like|want|need|should|please|can you|could you)\b", re.IGNORECASE)
 
