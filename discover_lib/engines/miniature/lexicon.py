@@ -97,7 +97,7 @@ class Dimension(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tr
     values: Annotated[tuple[Value, ...], msgspec.Meta(min_length=1)]  # the broadest ones
     asked: bool = False  # an initial request may name it
     optional: bool = False  # an artifact may do without
-    joined: Literal["and", "with", "in", "as"] = "and"  # to a subject, in the user's mouth: "a fox with a flower crown"
+    joined: Literal["and", "with", "in", "as", "for"] = "and"  # to a subject, by the user: "a fox with a flower crown"
     holds: _Number = 1  # how many values an artifact can have at once
     part: str = ""  # the part of the domain's form that its lines go to; of an article: lead, end or the middle
     question: str = ""  # that its lines answer, where an article is questions and answers

@@ -222,7 +222,7 @@ class MiniatureVoice:
         if heard.doing == "options" and (reacts or rng.random() < self.temperament.reacts):
             return self._pointing(heard, frozenset(fresh), content, view, rng)
         if fresh:
-            return Content("progress") if reacts else None
+            return Content("closer" if content.act == "category" else "progress") if reacts else None
         turns = sum(message.role == "assistant" for message in messages)
         if unsure and turns >= LONG and rng.random() < self.temperament.loses_patience:
             return Content("impatient")
@@ -240,7 +240,7 @@ class MiniatureVoice:
         if fresh:
             fits = [name for name, values in heard.options if name and self._shows(values, fresh)]
             if len(fits) == 1:
-                onward = content.act != "narrower" and rng.random() < 1 / 2
+                onward = content.act not in ("narrower", "category") and rng.random() < 1 / 2
                 return Content("go_on" if onward else "pick", {"pick": fits[0]})
             if 1 < len(fits) < len(heard.options):
                 return Content("pick_tie", {"picks": f"{', '.join(fits[:-1])} and {fits[-1]}"})
