@@ -58,7 +58,7 @@ PARTS = (
     ),
     Part(
         "adaptive",
-        "shows options or builds",
+        "shows options or drafts",
         "In {turns}, it showed options. So the user could pick what they had no words for. Its drafts use these picks.",
     ),
 )

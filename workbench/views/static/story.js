@@ -89,7 +89,9 @@ function makeColumn(column, story, actions) {
   const count = make("p", "st-count");
   const known = make("ul", "dl-sr");
   const mind = make("div", "st-head-of");
-  mind.append(picture, make("p", "st-label", "the user’s idea so far"), count, dots);
+  const idea = make("div", "st-idea");
+  idea.append(picture, make("p", "st-label", "the user’s idea"));
+  mind.append(idea, count, dots);
   root.append(head, said, heard, mind, known);
   dots.addEventListener("pointerover", (event) => actions.point(event.target.closest(".st-dot")?.dataset.node ?? null));
   dots.addEventListener("pointerleave", () => actions.point(null));
