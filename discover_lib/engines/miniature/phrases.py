@@ -220,7 +220,7 @@ def the(value: Value) -> str:
         kind, _, topic = rest.partition(" ")
         if kind == "in":
             return f"the {topic.removeprefix('the ')} angle"
-        return f"the {'part' if kind == 'on' else 'thing'} {rest}"
+        return f"the {'focus' if kind == 'on' else 'thing'} {rest}"
     if first in ("a", "an", "one", "the", "some"):
         return f"the {rest}"
     is_name = any(word[0].isupper() for word in value.say.split())
