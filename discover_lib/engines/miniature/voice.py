@@ -222,7 +222,7 @@ class MiniatureVoice:
         if heard.doing == "options" and (reacts or rng.random() < self.temperament.reacts):
             return self._pointing(heard, frozenset(fresh), content, view, rng)
         if fresh:
-            return Content("closer" if content.act == "category" else "progress") if reacts else None
+            return Content("closer" if content.act in ("category", "narrower") else "progress") if reacts else None
         turns = sum(message.role == "assistant" for message in messages)
         if unsure and turns >= LONG and rng.random() < self.temperament.loses_patience:
             return Content("impatient")
