@@ -17,7 +17,7 @@ def introduce(mo):
     # People find out what they want by seeing it
 
     One user asks three assistants. Each circle is an *intent*: one thing that this user wants. At first, the user can
-    name only the filled one. The assistants help to discover the others.
+    name only the filled one. The assistants help the user to discover the others.
     """)
     return
 

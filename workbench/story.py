@@ -54,12 +54,13 @@ PARTS = (
     Part(
         "draft",
         "builds full drafts",
-        "Each group of circles is a topic. The user thinks about one topic at a time, so most of a draft is ignored.",
+        "Each new draft keeps everything that the user did not doubt. So it shows little that is new.",
     ),
     Part(
         "adaptive",
         "shows options or drafts",
-        "In {turns}, it showed options. So the user could pick what they had no words for. Its drafts use these picks.",
+        "In {turns}, it showed options, so the user could pick what they had no words for. Its fresh drafts keep only "
+        "what the user liked, so they show more that is new.",
     ),
 )
 

@@ -52,8 +52,8 @@ POLICY = (
 
 STORY = (
     "# People find out what they want by seeing it\n\nOne user asks three assistants. Each circle is an *intent*: "
-    "one thing that this user wants. At first, the user can name only the filled one. The assistants help to discover "
-    "the others."
+    "one thing that this user wants. At first, the user can name only the filled one. The assistants help the user to "
+    "discover the others."
 )
 STAGE = (
     "# What does each reply discover?\n\nPress *Next*: the assistant replies, and the user answers. Each box under "

@@ -90,7 +90,7 @@ function makeColumn(column, story, actions) {
   const known = make("ul", "dl-sr");
   const mind = make("div", "st-head-of");
   const idea = make("div", "st-idea");
-  idea.append(picture, make("p", "st-label", "the user’s idea"));
+  idea.append(picture, make("p", "st-label", "the user’s idea so far"));
   mind.append(idea, count, dots);
   root.append(head, said, heard, mind, known);
   dots.addEventListener("pointerover", (event) => actions.point(event.target.closest(".st-dot")?.dataset.node ?? null));
