@@ -54,7 +54,7 @@ PARTS = (
     Part(
         "draft",
         "builds full drafts",
-        "Each new draft keeps everything that the user did not doubt. So it shows little that is new.",
+        "Each new draft changes only what the user did not like. So it shows little that is new.",
     ),
     Part(
         "adaptive",
