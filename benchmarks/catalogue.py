@@ -101,7 +101,7 @@ def table(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"| {who} | " + " | ".join(_cell(row, name) for name in MEASURES) + " |"
     yield ""
     yield (
-        "The same list as one plain English question, counted in the tokens of its own text: mean reward per turn, n = "
+        "The same list as one question in plain English. Its tokens are those of this text. Mean reward per turn, n = "
         f"{options['artifacts']} artifacts × {options['trials']} trials a domain."
     )
     yield ""

@@ -88,14 +88,15 @@ def differences(paper: Measured, authors: Measured) -> str:
     """The paired comparisons that the miniature is asked for, in words."""
     sentences = []
     for other in ("draft", "options", "mixed"):
+        gaps = []
         for rules, measured in (("paper", paper), ("authors'", authors)):
             gap = bootstrap_difference(measured.found["adaptive"], measured.found[other])
             assert gap.low is not None and gap.high is not None
             verdict = "" if gap.low > 0 or gap.high < 0 else ", not distinguishable"
-            sentences.append(f"− {other} ({rules}) {gap.mean:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]{verdict}")
+            gaps.append(f"{gap.mean:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}] ({rules}{verdict})")
+        sentences.append(f"Adaptive − {other}: {', '.join(gaps)}.")
     leaks = sum(each.turns_leaking for measured in (paper, authors) for each in measured.summaries.values())
-    told = f"Paired differences in discovered intents. Adaptive {'; '.join(sentences)}."
-    return f"{told} User messages that leaked: {leaks}."
+    return f"Paired differences in discovered intents. {' '.join(sentences)} User messages that leaked: {leaks}."
 
 
 def main() -> None:

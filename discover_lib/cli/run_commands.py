@@ -153,8 +153,8 @@ def begun(
     leave_out: Annotated[
         LeaveOut,
         typer.Option(
-            help="Leaves (most specific intents) that do not count for satisfaction. none: those that no assistant "
-            "satisfied (section 4.2). all: those that every assistant satisfied (B.3)."
+            help="Leaves (most specific intents) that do not count for satisfaction: 'none' leaves out those that none "
+            "of the assistants satisfied (section 4.2), 'all' those that all of them satisfied (B.3)."
         ),
     ] = "none",
     sensitivity: Annotated[
