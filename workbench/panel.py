@@ -264,15 +264,11 @@ def standing(folder: Path, going: bool) -> tuple[Markup, int, bool] | None:
     share = read / (counts.units * (2 if scored else 1))
     done = f", {counts.assessed} scored" if scored and counts.assessed < counts.units else ""
     failed = f", {counts.failed} failed" if counts.failed else ""
-    state = (
-        " · in progress; finished conversations are saved"
-        if going
-        else ""
-        if share >= 1
-        else " · not finished; it can resume"
-    )
+    state = " · in progress; finished conversations are saved" if going else " · not finished; it can resume"
     beside = f", {several} replies each turn" if several > 1 and kind == "synthesize" else ""
-    words = f"{counts.finished} of {counts.units} conversations{done}{failed}{state}{beside}"
+    words = (
+        f"{counts.finished} of {counts.units} conversations{done}{failed}{state if going or share < 1 else ''}{beside}"
+    )
     bar = Markup('<progress value="{:.3f}" style="display:block;width:100%"></progress>').format(share)
     lines = (show.quiet(words, small=True), bar if going or share < 1 else show.EMPTY, *map(show.quiet, asked))
     return show.joined(lines), read, share < 1

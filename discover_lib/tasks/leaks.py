@@ -109,7 +109,7 @@ def told_leaks(audited: Audit, talks: Mapping[str, Conversation]) -> tuple[Lines
     columns = ("", "where", "message", "revealing words", "hidden intent")
     tone: Tone = "bad" if audited.alarms else "open" if most > RARE else "plain"
     table = Table(columns, tuple(map(_row, ordered)), "leaks, then possible leaks", shown=SHOWN)
-    return (Lines(tuple(lines), tone), table)[: 1 + bool(ordered)]
+    return (Lines(tuple(lines), tone), *([table] if ordered else []))
 
 
 def _row(finding: Finding) -> tuple[str | Mark | Quote, ...]:

@@ -113,7 +113,7 @@ _DOUBT = re.compile(
     re.IGNORECASE,
 )
 # What is liked is to be there, but not as it is: "i like the boat, but not quite like this".
-_ANOTHER = re.compile(
+_NOT_AS_IT_IS = re.compile(
     r"\b(?:not quite|is off|another way|(?:something|a bit) different|different (?:ones?|version))\b", re.IGNORECASE
 )
 _LIKING = re.compile(r"\b(?:like|love|keep|works?|good|great|perfect|nice|happy with)\b", re.IGNORECASE)
@@ -133,7 +133,7 @@ def read_user(text: str, domain: str) -> UserReading:
         meant, values, aspects = _read_clause(clause, domain)
         heard[meant] += values
         if meant == "hinted":
-            about = values or (heard["liked"][-1:] if not aspects and _ANOTHER.search(clause) else [])
+            about = values or (heard["liked"][-1:] if not aspects and _NOT_AS_IT_IS.search(clause) else [])
             heard["doubted"] += [*aspects, *(load_lexicon(domain).values[value].dimension for value in about)]
     said = [tuple(dict.fromkeys(ids)) for ids in heard.values()]
     return UserReading(said[0], said[1], said[2], said[3], asks_for_final(text))

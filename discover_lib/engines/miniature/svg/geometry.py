@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
@@ -52,7 +52,11 @@ def length(text: str | None, whole: float = 0.0) -> float | None:
 
 def numbers(text: str) -> list[float]:
     """The numbers in a text (a viewBox, arguments, dashes, corners), each at most `LARGEST`."""
-    return [min(max(float(number), -LARGEST), LARGEST) for number in _NUMBER.findall(text)]
+    return _clamped(map(float, _NUMBER.findall(text)))
+
+
+def _clamped(given: Iterable[float]) -> list[float]:
+    return [min(max(number, -LARGEST), LARGEST) for number in given]
 
 
 @lru_cache(maxsize=16384)
@@ -165,7 +169,7 @@ def _segments(d: str) -> Iterator[tuple[str, list[float]]]:
             continue
         given = [*map(float, _arcs(rest) if letter in "Aa" else _NUMBER.findall(rest))]
         if has_large:
-            given = [min(max(number, -LARGEST), LARGEST) for number in given]
+            given = _clamped(given)
         size = _ARGUMENTS[letter.upper()]
         for at in range(0, len(given) - size + 1, size):
             yield letter, given[at : at + size]
